@@ -414,11 +414,9 @@ struct nm_other {
 	const char *does, *remedy;
 };
 
-/*
- * Returns the entry for a process of that command. Returns NULL also for a process of another user
- * than root that would need root to have an effect, because any user may name a program "numad".
- * Called by the daemon at start.
- */
-const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm);
+typedef void nm_other_found(void *context, const struct nm_other *other, uint32_t pid);
+/* Reports each of these programs that runs, by one of its processes, because any user may start
+ * many. Called by the daemon at start. */
+void nm_others_find(struct nm_platform *platform, nm_other_found *report, void *context);
 
 #endif

@@ -11,8 +11,6 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
 
-#define OTHERS_MAX 8U /* maximum number of other daemons reported at start */
-
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, nm_clock_ns());
@@ -166,41 +164,10 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			  "threads.performance = \"%s\": all its events are sampled", performance);
 }
 
-struct other_daemons {
-	struct nm_daemon *daemon;
-	const struct nm_other *reported[OTHERS_MAX];
-	unsigned nr_reported;
-};
-
-/* One process per name is reported, because any user may start many. */
-static bool was_reported(struct other_daemons *other_daemons, const struct nm_other *other)
+static void report_other(void *context, const struct nm_other *other, uint32_t pid)
 {
-	for (unsigned i = 0; i < other_daemons->nr_reported; i++)
-		if (other_daemons->reported[i] == other)
-			return true;
-	if (other_daemons->nr_reported < OTHERS_MAX)
-		other_daemons->reported[other_daemons->nr_reported++] = other;
-	return false;
-}
-
-static int report_other_daemon(void *context, const char *name)
-{
-	struct other_daemons *other_daemons = context;
-	struct nm_platform *platform = other_daemons->daemon->pipeline.platform;
-	char path[64], comm[32], *end;
-	unsigned long pid = strtoul(name, &end, 10);
-	if (*end != '\0' || pid == 0)
-		return 0;
-	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
-	if (platform->ops->read_file(platform, NM_ROOT, path, comm, sizeof(comm)) <= 0)
-		return 0;
-	comm[strcspn(comm, "\n")] = '\0';
-	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
-	if (!other || was_reported(other_daemons, other))
-		return 0;
-	nm_report(other_daemons->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
-		  "%s (PID %lu) is running: %s; %s", other->comm, pid, other->does, other->remedy);
-	return 0;
+	nm_report(context, NM_MESSAGE_COEXIST, LOG_WARNING, "%s (PID %u) is running: %s; %s",
+		  other->comm, pid, other->does, other->remedy);
 }
 
 static const char *operation_of(enum nm_worker_act act)
@@ -246,16 +213,13 @@ void nm_report_workers(struct nm_daemon *daemon)
 
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
-	struct other_daemons other_daemons = {.daemon = daemon};
 	if (nm_topology_is_single(daemon->pipeline.topology))
 		return;
 	if (nm_balances_nodes(daemon->machine.balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->machine.balancing);
-	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", report_other_daemon,
-					    &other_daemons);
+	nm_others_find(daemon->pipeline.platform, report_other, daemon);
 }
 
 /* Logs the events of leases. A thread whose affinity another program has set is released here. */

@@ -2,6 +2,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct nm_other known[] = {
@@ -15,15 +16,44 @@ static const struct nm_other known[] = {
 	 "exclude its programs (targets.exclude)"},
 };
 
-const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm)
+/* Any user may name a program "numad", which needs root to have an effect. */
+static bool has_effect(struct nm_platform *platform, const struct nm_other *other, uint32_t pid)
 {
 	uint32_t uid;
+	return other->anyone || (nm_proc_owner_of(platform, pid, &uid) == 0 && uid == 0);
+}
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
-		if (strcmp(known[i].comm, comm) == 0)
-			return known[i].anyone || (nm_proc_owner_of(platform, pid, &uid) == 0 &&
-						   uid == 0)
-				       ? &known[i]
-				       : NULL;
-	return NULL;
+struct search {
+	struct nm_platform *platform;
+	unsigned found; /* bits 1 << index in known[] */
+	nm_other_found *report;
+	void *context;
+};
+
+static int check_process(void *context, const char *name)
+{
+	struct search *search = context;
+	struct nm_platform *platform = search->platform;
+	char path[64], comm[32], *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	if (*end != '\0' || pid == 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
+	if (platform->ops->read_file(platform, NM_ROOT, path, comm, sizeof(comm)) <= 0)
+		return 0;
+	comm[strcspn(comm, "\n")] = '\0';
+	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++) {
+		if (strcmp(known[i].comm, comm) != 0 || search->found & 1U << i ||
+		    !has_effect(platform, &known[i], (uint32_t)pid))
+			continue;
+		search->found |= 1U << i;
+		search->report(search->context, &known[i], (uint32_t)pid);
+	}
+	return 0;
+}
+
+void nm_others_find(struct nm_platform *platform, nm_other_found *report, void *context)
+{
+	struct search search = {.platform = platform, .report = report, .context = context};
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", check_process, &search);
 }

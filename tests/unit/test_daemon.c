@@ -106,10 +106,13 @@ static void other_thread_movers_are_reported(void **state)
 	fake_get(world->fake, 200)->uid = 1000;
 	snprintf(fake_process(world->fake, 201, 1)->comm, 16, "numad");
 	fake_get(world->fake, 201)->uid = 0;
+	snprintf(fake_process(world->fake, 202, 1)->comm, 16, "numad");
+	fake_get(world->fake, 202)->uid = 0;
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	world_assert_logged(world, "numad (PID 201) is running: moves the same threads");
-	world_assert_not_logged(world, "numad (pid 200)");
+	world_assert_not_logged(world, "numad (PID 200)");
+	world_assert_not_logged(world, "numad (PID 202)");
 }
 
 /* SECURITY: many-groups-of-a-process */
