@@ -76,160 +76,26 @@ void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *t
 /*
  * Balancing between nodes (kMLB, section 3.2.1): if the CPUs of one node are in much higher demand
  * than those of another, threads that wait on its busiest CPUs move to the idlest ones. policy.h
- * chooses the threads; the kernel balances within a node. A round is a function of values. Pure.
+ * chooses the threads; the kernel balances within a node. Loads are in CPUs: 1 is a thread that ran
+ * or waited all the time.
  */
 
 #define NM_WAIT_SHARE 0.1 /* share of the interval from which on a thread counts as waiting for a
 			   * CPU */
 
-/* Loads are in CPUs: 1 is a thread that ran or waited all the time. Initial estimates are in
- * brackets. */
-struct nm_balance_rules {
-	enum nm_selection selection;
-	/*
-	 * Hysteresis of the gap, which is the load per CPU of the fullest node minus that of the
-	 * emptiest: balancing begins when it exceeds `begin` [0.5] for `persist` [2] intervals, and
-	 * ends below `end` [0.25]. A thread moves only if the gap between its node and the
-	 * destination still exceeds `end` after the move. (paper: −∞, 1, −∞)
-	 */
-	double begin, end;
-	unsigned persist;
-	double overload;   /* [1] load per CPU below which the node's own CPUs suffice (paper: 0) */
-	double relief;	   /* [0.1] minimum difference between the loads of the old CPU, and of the
-			    * new CPU with the thread (paper: 0) */
-	double min_gain;   /* [0] pages; see policy.h (paper: −∞) */
-	size_t max_moves;  /* [64] maximum moves per round */
-	double idle_max; /* [0.05] load below which a CPU accepts threads of either type (paper:
-			  * 0) */
-};
-
-struct nm_balance_thread {
-	uint64_t start_ticks;
-	uint32_t tid;
-	uint32_t group;	 /* index */
-	int cpu;	 /* main CPU; -1: did not run */
-	double load;	 /* nm_balance_load(); NaN: not known, counts as 1 */
-	bool waiting;	 /* nm_balance_waits() */
-	bool leader;	 /* leader of its group */
-	bool movable;	 /* past its warm-up, not barred, and no verdict pending */
-	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
-	hwloc_const_bitmap_t allowed;
-	enum nm_dtas_type type;
-};
-
-struct nm_balance_input {
-	const struct nm_topology *topology;
-	const struct nm_balance_thread *threads;
-	size_t nr_threads;
-	const struct nm_selection_group *groups;
-	size_t nr_groups;
-	const double *other_load; /* per CPU: load of unmanaged tasks; NULL: none; NaN: not known,
-				   * counts as 1 */
-	const double *factors;	  /* nm_selection_factors() */
-	const enum nm_dtas_type *cpu_types; /* per CPU, nm_dtas_split(); NULL: no split */
-};
-
-/* State kept between rounds; initially zero. */
+/* The gap is the load per CPU of the fullest node minus that of the emptiest. */
 struct nm_balance_state {
 	bool active;
-	unsigned above; /* consecutive intervals with the gap above `begin` */
+	unsigned above; /* consecutive intervals with the gap above balance_begin */
+	double gap;	/* before the moves of this interval; 0 with fewer than two nodes that have
+			 * CPUs */
+	uint64_t waiting; /* movable threads that wait for a CPU */
 };
 
-struct nm_balance_move {
-	uint32_t thread; /* index */
-	int cpu_from, cpu_to;
-	int node_from, node_to;
-	double load, load_from, load_to; /* of the thread, and of the two CPUs before the move */
-	enum nm_selection_reason reason;
-	double metric, gain; /* as in struct nm_selection_result */
-	double cost_change;  /* predicted, nm_selection_cost_change(); negative is better */
-};
-
-struct nm_balance_result {
-	struct nm_balance_move *moves; /* in order; each thread at most once */
-	size_t count;
-	double gap;	    /* before the moves; 0 with fewer than two nodes that have CPUs */
-	bool active;	    /* false: no search was made */
-	uint64_t waiting;   /* movable threads that wait for a CPU */
-	/* as in struct nm_selection_result, summed over the pairs of CPUs examined */
-	uint64_t stopped_by_gain, unknown, stopped_by_leader;
-};
-void nm_balance_result_clear(struct nm_balance_result *result);
-
-/* Returns the CPU demand of a thread: (Δrun + Δrun_delay)/T from schedstat, at most 1; NaN for T =
- * 0. */
-double nm_balance_load(uint64_t run_ns, uint64_t delay_ns, uint64_t length_ns);
-
-/* Returns whether the thread waited for a CPU for at least NM_WAIT_SHARE of T. */
-bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns);
-
-/* Updates the hysteresis with the gap of this interval. Returns whether balancing is active. Called
- * once per interval. */
-bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_rules *rules,
-		       double gap);
-
-/*
- * Performs one round: updates the state and, while balancing is active, moves threads one after
- * another, each from the busiest CPU with waiting threads to the idlest CPU on another node, as
- * long as load(to) + load(thread) < load(from) by rules->relief. If no thread can move, it tries
- * the next busiest CPU, then the next idlest. Loads and threads per node include the moves made
- * before. The caller clears *ret. Called by the policy stage of the tick.
- */
-void nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
-		      struct nm_balance_state *state, struct nm_balance_result *ret);
-
-/* ---- input of a round ---- */
-
-/* Derives the input of a balancing round (balance.h) from a snapshot: the threads whose schedstat
- * must be read and, with the results, loads, groups and unmanaged load. Pure. */
-
-/*
- * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
- * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
- * if the gap between the nodes cannot exceed rules->end, however long threads waited; therefore
- * nothing is read on a machine that is not overloaded. Writes their indices to ret_threads (room
- * for `most`) and their number to *ret_count. Called by the tick after the snapshot.
- */
-void nm_balance_select_threads(const struct nm_snapshot *snapshot,
-			       const struct nm_balance_rules *rules, size_t most,
-			       uint32_t *ret_threads, size_t *ret_count);
-
-/* Increase of the first two numbers of /proc/PID/task/TID/schedstat since an earlier reading. */
-struct nm_balance_times {
-	uint64_t run_ns, delay_ns;
-	uint64_t length_ns; /* between the readings; 0: not known */
-};
-
-struct nm_balance_measurements {
-	const struct nm_snapshot *snapshot;
-	const struct nm_balance_times *times; /* per thread of the snapshot; NULL: none known */
-	/* Per process of the snapshot: its pages by node (regions.h), or NULL if not known. NULL:
-	 * not known for all. */
-	const double *const *resident;
-	const enum nm_dtas_type *types;	    /* per thread; NULL: EITHER */
-	const enum nm_dtas_type *cpu_types; /* nm_dtas_split(), or NULL; must live as long as
-					     * `input` */
-	double min_run; /* min_run: a leader that ran or waited less counts as idle */
-};
-
-struct nm_balance_input_arrays {
-	struct nm_balance_input input; /* threads and groups have the indices of the snapshot's
-					* threads and processes */
-	struct nm_balance_thread *threads;
-	struct nm_selection_group *groups;
-	double *resident, *other_load, *factors;
-	uint32_t *members;
-};
-
-/*
- * Computes the input of a round. The demand of a thread without times is a whole CPU if its main
- * CPU was saturated, otherwise the time that it ran; it does not count as waiting. Pages of a
- * memory-only node count at the node that represents it. The snapshot must outlive *ret. The
- * caller clears *ret. Called by the policy stage of the tick.
- */
-void nm_balance_input_build(const struct nm_balance_measurements *facts,
-			    struct nm_balance_input_arrays *ret);
-void nm_balance_input_clear(struct nm_balance_input_arrays *arrays);
+/* Updates the hysteresis with the gap of this interval: balancing begins when the gap exceeds
+ * balance_begin for balance_persist intervals, and ends below balance_end. Called once per
+ * interval. */
+void nm_balance_update(struct nm_balance_state *state, const struct nm_config *config, double gap);
 
 /* ---- state of the policy ---- */
 
@@ -237,6 +103,10 @@ void nm_balance_input_clear(struct nm_balance_input_arrays *arrays);
 struct nm_balancer_thread_state {
 	uint64_t read_interval; /* interval of the last reading; 0: never */
 	struct nm_proc_schedstat last;
+	/* Of that interval: its demand for a CPU, (Δrun + Δrun_delay)/T, at most 1, or NaN if not
+	 * known; and whether it waited for NM_WAIT_SHARE of T. */
+	double load;
+	bool waiting;
 	struct nm_dtas_behaviour behaviour;
 	enum nm_dtas_type leased_as; /* type of the CPUs of its lease; EITHER: leased for a whole
 				      * node */
@@ -248,7 +118,7 @@ struct nm_residence {
 	uint64_t start_ticks;
 	uint64_t rss_bytes;		 /* in this interval */
 	bool known;			 /* the next three fields are valid */
-	double *pages;			 /* R_p(i): on each node */
+	double *pages; /* R_p(i): on each node with CPUs, which represents others */
 	double resident;		 /* their sum */
 	uint64_t age_ns;		 /* of the count that they follow; 0: accesses of this
 					  * interval */
@@ -274,7 +144,7 @@ struct nm_balancer {
 	hwloc_bitmap_t *leasable;     /* per node and type of thread */
 	uint64_t split_ns;
 
-	struct nm_balance_result result; /* of this interval */
+	struct nm_proposals proposals; /* of this interval */
 	struct nm_balancer_tally tally;
 };
 
@@ -285,8 +155,6 @@ void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
 		     struct nm_balancer **ret);
 /* NULL is allowed. */
 void nm_balancer_free(struct nm_balancer *balancer);
-/* Returns the rules of a round that the configuration sets. */
-struct nm_balance_rules nm_balancer_rules(const struct nm_config *config);
 
 /* Returns the state of the thread with this index of the snapshot that balancer->threads follows.
  */
@@ -295,19 +163,33 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 {
 	return (struct nm_balancer_thread_state *)balancer->threads.cells + thread;
 }
-/* Records a reading of the thread with this index of the snapshot. Returns the increase since the
- * reading of the last interval; all zero, which means not known, without one. */
-struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread,
-						uint64_t interval,
-						const struct nm_proc_schedstat *reading);
-/* Performs a round with the increases of the snapshot's threads: balancer->result has its moves.
- * Called after the threads, types and pages of this interval were updated. */
+/*
+ * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
+ * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
+ * if the gap between the nodes cannot exceed balance_end, however long threads waited; therefore
+ * nothing is read on a machine that is not overloaded. Writes their indices to ret_threads (room
+ * for `most`) and their number to *ret_count. Called by the tick after the snapshot.
+ */
+void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct nm_config *config,
+				size_t most, uint32_t *ret_threads, size_t *ret_count);
+/* Records a reading of the thread with this index of the snapshot. Its load is known if it was also
+ * read in the last interval. */
+void nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread, uint64_t interval,
+			     const struct nm_proc_schedstat *reading);
+/* Returns the load of the thread with this index of the snapshot. Without a reading it is the time
+ * that the thread ran or, if its main CPU was saturated, NaN, which counts as 1. */
+double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			uint32_t thread);
+/*
+ * Performs a round, in balance.c: updates balancer->state and, while balancing is active, proposes
+ * moves of threads one after another, each from the busiest CPU with waiting threads to the idlest
+ * CPU on another node, as long as load(to) + load(thread) < load(from) by a minimum. If no thread
+ * can move, it tries the next busiest CPU, then the next idlest. Loads and threads per node include
+ * the moves proposed before. Called by the tick after the threads, types and pages of this interval
+ * were updated.
+ */
 void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config, const struct nm_balance_times *times);
-/* Proposes the moves of the round of the same interval. The proposals refer to CPUs of the
- * balancer, which must outlive them. The caller clears *ret. */
-void nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			 const struct nm_config *config, struct nm_proposals *ret);
+		       const struct nm_config *config);
 /* Notes that a decision of this interval was applied. */
 void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision);
 

@@ -164,8 +164,9 @@ struct nm_balance_reason {
 	bool given; /* false: the move has another reason, and no other field is set */
 	enum nm_selection selection;
 	enum nm_selection_reason by;
-	double metric, cost_change;	 /* the following fields are as in struct nm_balance_move */
-	double load, load_from, load_to;
+	double metric;			 /* as in struct nm_selection_result */
+	double cost_change;		 /* predicted, nm_selection_cost_change() */
+	double load, load_from, load_to; /* of the thread, and of the two CPUs before the move */
 	double gap; /* difference between the nodes before the moves of the round */
 	double gain;	 /* additional local pages on the destination; NaN: not known */
 	double resident; /* pages of the process; NaN: not known */

@@ -96,7 +96,7 @@ struct nm_statistics {
 	struct nm_affinity_counts sharing;
 	double exclusivity;
 	const char *selection, *dtas;
-	struct nm_balance_result balance;
+	struct nm_balance_state balance;
 	struct nm_balancer_tally balancer;
 	uint64_t schedstat_reads;
 };

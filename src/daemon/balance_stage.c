@@ -29,8 +29,7 @@ static void report_missing_times(struct nm_daemon *daemon)
 		  "nothing");
 }
 
-static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint32_t i,
-			struct nm_balance_times *ret)
+static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint32_t i)
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
 	struct nm_proc_schedstat reading;
@@ -41,24 +40,20 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (has_no_times)
 		report_missing_times(daemon);
 	if (r == 0 && !has_no_times)
-		*ret = nm_balancer_add_reading(nm_balancer_of(daemon), i, snapshot->interval,
-					       &reading);
+		nm_balancer_add_reading(nm_balancer_of(daemon), i, snapshot->interval, &reading);
 }
 
-/* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_candidates
- * is the number of threads that may wait. */
-static void read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       struct nm_balance_times *ret_times, size_t *ret_candidates)
+/* Reads schedstat of the threads that may wait. Returns their number. */
+static size_t read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	const struct nm_balance_rules rules = nm_balancer_rules(daemon->config);
 	size_t most = READS_MAX, count;
 	if (most > snapshot->nr_threads)
 		most = snapshot->nr_threads;
 	nm_autofree uint32_t *candidates = nm_must(calloc(most + 1, sizeof(*candidates)));
-	nm_balance_select_threads(snapshot, &rules, most, candidates, &count);
+	nm_balancer_select_threads(snapshot, daemon->config, most, candidates, &count);
 	for (size_t i = 0; i < count; i++)
-		read_thread(daemon, snapshot, candidates[i], &ret_times[candidates[i]]);
-	*ret_candidates = count;
+		read_thread(daemon, snapshot, candidates[i]);
+	return count;
 }
 
 /* ---- types of threads ---- */
@@ -159,32 +154,29 @@ static void follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 static void report_activity(struct nm_daemon *daemon, bool was_active)
 {
-	const struct nm_balance_result *result = &nm_balancer_of(daemon)->result;
-	if (result->active == was_active)
+	const struct nm_balance_state *state = &nm_balancer_of(daemon)->state;
+	if (state->active == was_active)
 		return;
-	if (result->active)
+	if (state->active)
 		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-			  "Balancing nodes: loads differ by %.2f per CPU", result->gap);
+			  "Balancing nodes: loads differ by %.2f per CPU", state->gap);
 	else
 		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-			  "Balancing ended: loads differ by %.2f per CPU", result->gap);
+			  "Balancing ended: loads differ by %.2f per CPU", state->gap);
 }
 
 void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   const struct nm_figures *figures, size_t nr_figures)
 {
-	size_t candidates = 0;
 	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
 		return;
-	nm_autofree struct nm_balance_times *times =
-		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*times)));
 	nm_open_policy(daemon, NM_POLICY_BALANCE);
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
-	bool was_active = balancer->result.active;
+	bool was_active = balancer->state.active;
 	nm_column_follow_threads(&balancer->threads, snapshot);
-	read_times(daemon, snapshot, times, &candidates);
+	size_t candidates = read_times(daemon, snapshot);
 	follow_types(daemon, snapshot, figures, nr_figures);
 	follow_pages(daemon, snapshot, candidates > 0);
-	nm_balancer_round(balancer, snapshot, daemon->config, times);
+	nm_balancer_round(balancer, snapshot, daemon->config);
 	report_activity(daemon, was_active);
 }

@@ -370,8 +370,8 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
 {
 	return daemon->pipeline.policies.states[NM_POLICY_BALANCE];
 }
-/* Policy "balance": determines whether nodes are to be balanced, and which threads to move; these
- * are proposed by nm_balancer_propose(). Called once in each interval. */
+/* Policy "balance": determines whether nodes are to be balanced, and which threads its row proposes
+ * to move. Called once in each interval. */
 void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   const struct nm_figures *figures, size_t nr_figures);
 /* Cancels its query, because the machine or the policy has changed. */

@@ -151,7 +151,7 @@ static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics 
 	const struct nm_balancer *balancer = nm_balancer_of(daemon);
 	add_part(ret, NM_PART_BALANCE);
 	ret->selection = nm_selection_name(daemon->config->threads.selection);
-	ret->balance = balancer->result;
+	ret->balance = balancer->state;
 	ret->balancer = balancer->tally;
 	ret->schedstat_reads = daemon->pipeline.balance.reads;
 	ret->dtas = dtas_state(daemon);

@@ -4,27 +4,24 @@
 
 #include "numa-migrd/balance.h"
 
-void nm_balance_result_clear(struct nm_balance_result *result)
-{
-	free(result->moves);
-	*result = (struct nm_balance_result){0};
-}
+/* Minimum difference between the load of the old CPU, and that of the new CPU with the thread; the
+ * paper has none. */
+#define RELIEF 0.1
 
-bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_rules *rules,
-		       double gap)
+void nm_balance_update(struct nm_balance_state *state, const struct nm_config *config, double gap)
 {
-	bool begins = gap > rules->begin;
+	bool begins = gap > config->rules.balance_begin;
 	if (state->active)
-		state->active = begins || gap > rules->end;
-	else if (begins && state->above + 1 >= rules->persist)
+		state->active = begins || gap > config->rules.balance_end;
+	else if (begins && state->above + 1 >= config->rules.balance_persist)
 		state->active = true;
 	state->above = state->active || !begins ? 0 : state->above + 1;
-	return state->active;
+	state->gap = gap;
 }
 
 /* The threads that wait on each CPU, in the order in which a round examines them. */
 struct waiting {
-	const struct nm_balance_thread *threads; /* those of the input */
+	const struct nm_snap_thread *threads; /* those of the snapshot */
 	struct waiter {
 		uint64_t start_ticks;
 		uint32_t tid;
@@ -40,36 +37,41 @@ struct waiting {
 	size_t total;
 };
 
-static bool may_be_moved(const struct nm_balance_thread *thread)
+static bool may_be_moved(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 uint32_t i)
 {
-	return thread->cpu >= 0 && thread->waiting && thread->movable && !isnan(thread->load);
+	const struct nm_snap_thread *thread = &snapshot->threads[i];
+	const struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, i);
+	return thread->main_node >= 0 && thread->movable &&
+	       known->read_interval == snapshot->interval && known->waiting;
 }
 
-static void waiting_init(struct waiting *waiting, const struct nm_balance_input *input)
+static void waiting_init(struct waiting *waiting, const struct nm_balancer *balancer,
+			 const struct nm_snapshot *snapshot)
 {
 	*waiting = (struct waiting){
-		.threads = input->threads,
-		.items = nm_must(calloc(input->nr_threads + 1, sizeof(*waiting->items))),
-		.queues = nm_must(calloc(input->topology->nr_cpus + 1U, sizeof(*waiting->queues))),
-		.nr_cpus = input->topology->nr_cpus,
+		.threads = snapshot->threads,
+		.items = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*waiting->items))),
+		.queues =
+			nm_must(calloc(snapshot->topology->nr_cpus + 1U, sizeof(*waiting->queues))),
+		.nr_cpus = snapshot->topology->nr_cpus,
 	};
-	for (size_t i = 0; i < input->nr_threads; i++)
-		if (may_be_moved(&input->threads[i]))
-			waiting->queues[input->threads[i].cpu].count++;
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++)
+		if (may_be_moved(balancer, snapshot, i))
+			waiting->queues[snapshot->threads[i].main_cpu].count++;
 	for (unsigned cpu = 0; cpu < waiting->nr_cpus; cpu++) {
 		struct queue *queue = &waiting->queues[cpu];
 		queue->first = (uint32_t)waiting->total;
 		waiting->total += queue->count;
 		queue->count = 0;
 	}
-	for (size_t i = 0; i < input->nr_threads; i++) {
-		if (!may_be_moved(&input->threads[i]))
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (!may_be_moved(balancer, snapshot, i))
 			continue;
-		struct queue *queue = &waiting->queues[input->threads[i].cpu];
-		waiting->items[queue->first + queue->count++] =
-			(struct waiter){.start_ticks = input->threads[i].start_ticks,
-					.tid = input->threads[i].tid,
-					.thread = (uint32_t)i};
+		struct queue *queue = &waiting->queues[thread->main_cpu];
+		waiting->items[queue->first + queue->count++] = (struct waiter){
+			.start_ticks = thread->start_ticks, .tid = thread->tid, .thread = i};
 	}
 }
 
@@ -169,9 +171,10 @@ static void loads_move(struct loads *loads, int from, int to, double load)
 	}
 }
 
-static void loads_init(struct loads *loads, const struct nm_balance_input *input)
+static void loads_init(struct loads *loads, const struct nm_balancer *balancer,
+		       const struct nm_snapshot *snapshot)
 {
-	const struct nm_topology *topology = input->topology;
+	const struct nm_topology *topology = snapshot->topology;
 	*loads = (struct loads){
 		.topology = topology,
 		.cpu = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*loads->cpu))),
@@ -179,16 +182,25 @@ static void loads_init(struct loads *loads, const struct nm_balance_input *input
 		.cpus = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*loads->cpus))),
 		.order = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*loads->order))),
 	};
-	for (unsigned cpu = 0; input->other_load && cpu < loads->topology->nr_cpus; cpu++)
-		loads->cpu[cpu] = isnan(input->other_load[cpu]) ? 1 : input->other_load[cpu];
-	for (size_t i = 0; i < input->nr_threads; i++) {
-		const struct nm_balance_thread *thread = &input->threads[i];
-		if (thread->cpu >= 0) /* unknown counts as a whole CPU */
-			loads->cpu[thread->cpu] += isnan(thread->load) ? 1 : thread->load;
+	/* Unmanaged tasks: the time that managed threads did not run. Unknown counts as 1. */
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		loads->cpu[cpu] = snapshot->cpus[cpu].busy_share;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		double ran = isnan(thread->run_share) ? 1 : thread->run_share;
+		if (thread->main_cpu >= 0 && !isnan(loads->cpu[thread->main_cpu]))
+			loads->cpu[thread->main_cpu] = fmax(0, loads->cpu[thread->main_cpu] - ran);
 	}
-	for (unsigned cpu = 0; cpu < loads->topology->nr_cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		loads->cpu[cpu] = isnan(loads->cpu[cpu]) ? 1 : loads->cpu[cpu];
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
+		double load = nm_balancer_load(balancer, snapshot, i);
+		if (snapshot->threads[i].main_cpu >= 0)
+			loads->cpu[snapshot->threads[i].main_cpu] += isnan(load) ? 1 : load;
+	}
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		int node = node_of_cpu(loads, cpu);
-		if (node < 0 || !hwloc_bitmap_isset(loads->topology->usable, cpu))
+		if (node < 0 || !hwloc_bitmap_isset(topology->usable, cpu))
 			continue;
 		loads->node[node] += loads->cpu[cpu];
 		loads->cpus[node]++;
@@ -204,12 +216,14 @@ enum role { ROLE_NONE, ROLE_SENDS, ROLE_RECEIVES };
 enum { TYPES = NM_DTAS_MEMORY + 1 };
 
 struct round {
-	const struct nm_balance_input *input;
-	const struct nm_balance_rules *rules;
+	struct nm_balancer *balancer;
+	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
 	struct loads loads;
 	struct waiting waiting;
-	struct nm_selection_group *groups; /* those of the input, with separate counts: */
-	uint32_t *members;
+	struct nm_selection_group *groups; /* per process */
+	uint32_t *members;		   /* of the groups, including the moves proposed so far */
+	double *factors;		   /* nm_selection_factors() */
 	enum role *roles; /* per node */
 	bool *closed;	  /* per CPU: no thread can move to it */
 	/*
@@ -219,7 +233,6 @@ struct round {
 	struct nm_selection_candidate *candidates; /* scratch space, also the next field */
 	uint32_t *positions;
 	bool *judged;
-	struct nm_balance_result result;
 };
 
 static void free_round(struct round *round)
@@ -235,6 +248,7 @@ static void free_round(struct round *round)
 	free(round->loads.order);
 	free(round->groups);
 	free(round->members);
+	free(round->factors);
 	free(round->roles);
 	free(round->closed);
 	free(round->exhausted);
@@ -243,49 +257,72 @@ static void free_round(struct round *round)
 	free(round->judged);
 }
 
-static void make_room(struct round *round)
+static void make_groups(struct round *round)
 {
-	size_t nr_nodes = round->input->topology->nr_nodes;
-	size_t nr_cpus = round->input->topology->nr_cpus;
-	size_t nr_groups = round->input->nr_groups, waiting = round->waiting.total;
-	size_t most = waiting < round->rules->max_moves ? waiting : round->rules->max_moves;
+	const struct nm_snapshot *snapshot = round->snapshot;
+	size_t nr_nodes = snapshot->topology->nr_nodes, nr_groups = snapshot->nr_processes;
 	round->groups = nm_must(calloc(nr_groups + 1, sizeof(*round->groups)));
 	round->members = nm_must(calloc(nr_groups * nr_nodes + 1, sizeof(*round->members)));
+	for (size_t i = 0; i < nr_groups; i++) {
+		const struct nm_residence *residence =
+			nm_balancer_residence(round->balancer, snapshot->processes[i].pid);
+		round->groups[i] =
+			(struct nm_selection_group){.resident = residence ? residence->pages : NULL,
+						    .members = round->members + i * nr_nodes,
+						    .leader_node = -1};
+	}
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
+		if (node < 0)
+			continue;
+		round->members[thread->process * nr_nodes + (size_t)node]++;
+		/* A leader that neither ran nor waited for long counts as idle. */
+		if (thread->tid == thread->pid &&
+		    (thread->active || nm_balancer_load(round->balancer, snapshot, i) >=
+					       round->config->rules.min_run))
+			round->groups[thread->process].leader_node = node;
+	}
+}
+
+static void make_room(struct round *round)
+{
+	size_t nr_nodes = round->snapshot->topology->nr_nodes;
+	size_t nr_cpus = round->snapshot->topology->nr_cpus;
+	size_t waiting = round->waiting.total;
+	size_t most = waiting < round->config->rules.moves_per_interval
+			      ? waiting
+			      : round->config->rules.moves_per_interval;
+	round->factors = nm_must(calloc(nr_nodes * nr_nodes + 1, sizeof(*round->factors)));
+	nm_selection_factors(round->snapshot->topology, round->factors);
 	round->roles = nm_must(calloc(nr_nodes + 1, sizeof(*round->roles)));
 	round->closed = nm_must(calloc(nr_cpus + 1, sizeof(*round->closed)));
 	round->exhausted =
 		nm_must(calloc(nr_cpus * nr_nodes * TYPES + 1, sizeof(*round->exhausted)));
 	round->candidates = nm_must(calloc(waiting + 1, sizeof(*round->candidates)));
 	round->positions = nm_must(calloc(waiting + 1, sizeof(*round->positions)));
-	round->judged = nm_must(calloc(nr_groups + 1, sizeof(*round->judged)));
-	round->result.moves = nm_must(calloc(most + 1, sizeof(*round->result.moves)));
-	const struct nm_balance_input *input = round->input;
-	for (size_t i = 0; i < input->nr_groups; i++) {
-		uint32_t *members = round->members + i * nr_nodes;
-		memcpy(members, input->groups[i].members, nr_nodes * sizeof(*members));
-		round->groups[i] = input->groups[i];
-		round->groups[i].members = members;
-	}
+	round->judged = nm_must(calloc(round->snapshot->nr_processes + 1, sizeof(*round->judged)));
+	round->balancer->proposals.items =
+		nm_must(calloc(most + 1, sizeof(*round->balancer->proposals.items)));
 }
 
 static int node_of(const struct round *round, uint32_t cpu)
 {
-	return round->input->topology->cpus[cpu].node;
+	return round->snapshot->topology->cpus[cpu].node;
 }
 
 /* The type of threads that the CPU accepts; an idle CPU accepts all. */
 static enum nm_dtas_type type_now(const struct round *round, uint32_t cpu)
 {
-	bool idle = round->loads.cpu[cpu] < round->rules->idle_max;
-	if (!round->input->cpu_types || idle)
-		return NM_DTAS_EITHER;
-	return round->input->cpu_types[cpu];
+	bool idle = round->loads.cpu[cpu] < round->config->rules.balance_idle_max;
+	return !round->balancer->split || idle ? NM_DTAS_EITHER : round->balancer->cpu_types[cpu];
 }
 
 static bool *exhausted_at(const struct round *round, uint32_t from, uint32_t to,
 			  enum nm_dtas_type type)
 {
-	size_t row = from * (size_t)round->input->topology->nr_nodes + (size_t)node_of(round, to);
+	size_t row =
+		from * (size_t)round->snapshot->topology->nr_nodes + (size_t)node_of(round, to);
 	return &round->exhausted[row * TYPES + (size_t)type];
 }
 
@@ -296,8 +333,9 @@ static double max_load_to_move(const struct round *round, uint32_t from, uint32_
 	const struct loads *loads = &round->loads;
 	int node_from = node_of(round, from), node_to = node_of(round, to);
 	double apart = loads_of_node(loads, node_from) - loads_of_node(loads, node_to);
-	double by_node = (apart - round->rules->end) * loads->cpus[node_to];
-	double by_cpu = loads->cpu[from] - loads->cpu[to] - round->rules->relief;
+	double by_node = (apart - round->config->rules.balance_end) * loads->cpus[node_to];
+	double relief = round->config->rules.paper ? 0 : RELIEF;
+	double by_cpu = loads->cpu[from] - loads->cpu[to] - relief;
 	return by_cpu < by_node ? by_cpu : by_node;
 }
 
@@ -306,7 +344,7 @@ static bool may_yield_move(const struct round *round, uint32_t from, uint32_t to
 	int node_from = node_of(round, from), node_to = node_of(round, to);
 	return round->waiting.queues[from].count > 0 && node_from != node_to &&
 	       round->roles[node_from] != ROLE_RECEIVES && round->roles[node_to] != ROLE_SENDS &&
-	       loads_of_node(&round->loads, node_from) >= round->rules->overload &&
+	       loads_of_node(&round->loads, node_from) >= round->config->rules.balance_overload &&
 	       !*exhausted_at(round, from, to, NM_DTAS_EITHER) &&
 	       !*exhausted_at(round, from, to, type_now(round, to));
 }
@@ -320,9 +358,11 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 	double most = max_load_to_move(round, from, to);
 	size_t count = 0;
 	for (uint32_t i = 0; i < queue->count; i++) {
-		const struct nm_balance_thread *thread =
-			&round->input->threads[round->waiting.items[queue->first + i].thread];
-		if (!(thread->load < most) || !nm_dtas_fits(type, thread->type, false))
+		uint32_t index = round->waiting.items[queue->first + i].thread;
+		const struct nm_snap_thread *thread = &round->snapshot->threads[index];
+		const struct nm_balancer_thread_state *known =
+			nm_balancer_thread(round->balancer, index);
+		if (!(known->load < most) || !nm_dtas_fits(type, known->behaviour.type, false))
 			continue;
 		if (ret_masked && !thread->everywhere && !hwloc_bitmap_isset(thread->allowed, to)) {
 			*ret_masked = true;
@@ -330,7 +370,7 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 		}
 		round->positions[count] = i;
 		round->candidates[count++] = (struct nm_selection_candidate){
-			.group = thread->group, .leader = thread->leader};
+			.group = thread->process, .leader = thread->tid == thread->pid};
 	}
 	return count;
 }
@@ -338,12 +378,13 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 static struct nm_selection_result choose(const struct round *round, uint32_t from, uint32_t to,
 					 size_t count)
 {
+	double min_gain = round->config->rules.balance_min_gain;
 	const struct nm_selection_input selection_input = {
-		.rule = round->rules->selection,
-		.nr_nodes = round->input->topology->nr_nodes,
+		.rule = round->config->threads.selection,
+		.nr_nodes = round->snapshot->topology->nr_nodes,
 		.from = node_of(round, from),
 		.to = node_of(round, to),
-		.min_gain = round->rules->min_gain,
+		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
 		.groups = round->groups,
 		.candidates = round->candidates,
 		.nr_candidates = count,
@@ -352,27 +393,46 @@ static struct nm_selection_result choose(const struct round *round, uint32_t fro
 	return nm_selection_choose(&selection_input);
 }
 
-static struct nm_balance_move move_of(const struct round *round, uint32_t thread, uint32_t to,
+static struct nm_proposal proposal_of(const struct round *round, uint32_t thread, uint32_t to,
 				      const struct nm_selection_result *selected)
 {
-	const struct nm_balance_thread *moved = &round->input->threads[thread];
-	struct nm_balance_move move = {
-		.thread = thread,
-		.cpu_from = moved->cpu,
-		.cpu_to = (int)to,
-		.node_from = node_of(round, (uint32_t)moved->cpu),
-		.node_to = node_of(round, to),
-		.load = moved->load,
-		.load_from = round->loads.cpu[moved->cpu],
-		.load_to = round->loads.cpu[to],
-		.reason = selected->reason,
-		.metric = selected->metric,
-		.gain = selected->gain,
+	const struct nm_snapshot *snapshot = round->snapshot;
+	const struct nm_snap_thread *moved = &snapshot->threads[thread];
+	const struct nm_balancer_thread_state *known = nm_balancer_thread(round->balancer, thread);
+	const struct nm_residence *residence = nm_balancer_residence(round->balancer, moved->pid);
+	int node_from = node_of(round, (uint32_t)moved->main_cpu), node_to = node_of(round, to);
+	struct nm_proposal proposal = {
+		.kind = NM_PROPOSAL_MIGRATE,
+		.moves[0] = {.thread = thread,
+			     .cpu_from = moved->main_cpu,
+			     .cpu_to = (int)to,
+			     .node_from = node_from,
+			     .node_to = node_to,
+			     .record = NAN,
+			     .within = nm_balancer_lease(round->balancer, known->behaviour.type,
+							 node_to, (int)to)},
+		.draw = NAN,
+		.cost_before = NAN,
+		.cost_after = NAN,
+		.shared = {NAN, NAN},
+		.balance = {.given = true,
+			    .selection = round->config->threads.selection,
+			    .by = selected->reason,
+			    .metric = selected->metric,
+			    .cost_change = nm_selection_cost_change(
+				    round->groups[moved->process].resident, round->factors,
+				    snapshot->topology->nr_nodes, node_from, node_to),
+			    .load = known->load,
+			    .load_from = round->loads.cpu[moved->main_cpu],
+			    .load_to = round->loads.cpu[to],
+			    .gap = round->balancer->state.gap,
+			    .gain = selected->gain,
+			    .resident = residence ? residence->resident : NAN,
+			    .age_s = residence ? (double)residence->age_ns / (double)NM_NSEC_PER_SEC
+					       : NAN},
 	};
-	move.cost_change = nm_selection_cost_change(
-		round->groups[moved->group].resident, round->input->factors,
-		round->input->topology->nr_nodes, move.node_from, move.node_to);
-	return move;
+	proposal.gain = nm_gate_gain(snapshot, proposal.moves, 1);
+	return proposal;
 }
 
 static bool try_pair(struct round *round, uint32_t from, uint32_t to)
@@ -383,9 +443,9 @@ static bool try_pair(struct round *round, uint32_t from, uint32_t to)
 		return false;
 	size_t count = list_candidates(round, from, to, &masked);
 	struct nm_selection_result selected = choose(round, from, to, count);
-	round->result.stopped_by_gain += selected.stopped_by_gain;
-	round->result.unknown += selected.unknown;
-	round->result.stopped_by_leader += selected.stopped_by_leader;
+	round->balancer->tally.stopped_by_gain += selected.stopped_by_gain;
+	round->balancer->tally.unknown += selected.unknown;
+	round->balancer->tally.stopped_by_leader += selected.stopped_by_leader;
 	if (selected.reason == NM_SELECTED_NONE) {
 		/* Unless only affinities prevent a move, the other CPUs of the node need not be
 		 * tried. */
@@ -398,18 +458,19 @@ static bool try_pair(struct round *round, uint32_t from, uint32_t to)
 	}
 	uint32_t position = round->positions[selected.chosen];
 	uint32_t first = round->waiting.queues[from].first;
-	struct nm_balance_move move =
-		move_of(round, round->waiting.items[first + position].thread, to, &selected);
-	uint32_t *members = round->members + round->input->threads[move.thread].group *
-						     round->input->topology->nr_nodes;
-	if (members[move.node_from] > 0)
-		members[move.node_from]--;
-	members[move.node_to]++;
-	round->roles[move.node_from] = ROLE_SENDS;
-	round->roles[move.node_to] = ROLE_RECEIVES;
+	uint32_t thread = round->waiting.items[first + position].thread;
+	const struct nm_proposal proposal = proposal_of(round, thread, to, &selected);
+	const struct nm_move *move = &proposal.moves[0];
+	uint32_t *members = round->members + round->snapshot->threads[thread].process *
+						     (size_t)round->snapshot->topology->nr_nodes;
+	members[move->node_from]--;
+	members[move->node_to]++;
+	round->roles[move->node_from] = ROLE_SENDS;
+	round->roles[move->node_to] = ROLE_RECEIVES;
 	waiting_remove(&round->waiting, from, position);
-	loads_move(&round->loads, move.cpu_from, move.cpu_to, move.load);
-	round->result.moves[round->result.count++] = move;
+	loads_move(&round->loads, move->cpu_from, move->cpu_to, proposal.balance.load);
+	struct nm_proposals *proposals = &round->balancer->proposals;
+	proposals->items[proposals->count++] = proposal;
 	return true;
 }
 
@@ -433,26 +494,27 @@ static bool move_one(struct round *round)
 	return false;
 }
 
-void nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
-		      struct nm_balance_state *state, struct nm_balance_result *ret)
+void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config)
 {
-	nm_auto(free_round) struct round round = {.input = input, .rules = rules};
-	waiting_init(&round.waiting, input);
-	loads_init(&round.loads, input);
+	nm_auto(free_round) struct round round = {
+		.balancer = balancer, .snapshot = snapshot, .config = config};
+	waiting_init(&round.waiting, balancer, snapshot);
+	loads_init(&round.loads, balancer, snapshot);
 	double least = INFINITY, most = -INFINITY;
-	for (unsigned node = 0; node < input->topology->nr_nodes; node++) {
+	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++) {
 		if (round.loads.cpus[node] == 0)
 			continue;
 		least = fmin(least, loads_of_node(&round.loads, (int)node));
 		most = fmax(most, loads_of_node(&round.loads, (int)node));
 	}
-	round.result.gap = most > least ? most - least : 0;
-	round.result.waiting = round.waiting.total;
-	round.result.active = nm_balance_update(state, rules, round.result.gap);
-	if (round.result.active) {
-		make_room(&round);
-		while (round.result.count < rules->max_moves && move_one(&round))
-			;
-	}
-	*ret = round.result;
+	nm_balance_update(&balancer->state, config, most > least ? most - least : 0);
+	balancer->state.waiting = round.waiting.total;
+	nm_proposals_clear(&balancer->proposals);
+	if (!balancer->state.active)
+		return;
+	make_room(&round);
+	make_groups(&round);
+	while (balancer->proposals.count < config->rules.moves_per_interval && move_one(&round))
+		;
 }

@@ -3,10 +3,9 @@
  * The cost of one round of balancing for 10,000 runnable threads of 500 processes on 256 CPUs and 8
  * nodes, with at most 64 moves. Prints the highest median of all rules, the cost of a round in
  * which every pair of CPUs is examined and no thread can move, the cost if each thread may run on
- * only half of the CPUs, and the cost of building the input of a round from a snapshot.
+ * only half of the CPUs, and the cost of selecting the threads to read.
  */
 #include "../support/balance_fixture.h"
-#include "../support/interval.h"
 #include "bench.h"
 #include "numa-migrd/balance.h"
 #include "numa-migrd/base.h"
@@ -22,23 +21,22 @@ static int draw_cpu(struct nm_rng *rng)
 static struct workload *draw(uint64_t seed, bool masks)
 {
 	struct workload *workload = workload_new(NODES, CPUS, THREADS);
+	struct machine *machine = workload->machine;
 	struct nm_rng rng;
 	nm_rng_seed(&rng, seed);
-	for (unsigned i = 0; i < GROUPS; i++) {
-		uint32_t group = workload_group(workload, (int)nm_rng_below(&rng, NODES));
-		for (unsigned node = 0; node < NODES; node++)
-			workload_pages(workload, group, node, (double)nm_rng_below(&rng, 100000));
-	}
 	for (unsigned i = 0; i < THREADS; i++) {
-		uint32_t group = (uint32_t)nm_rng_below(&rng, GROUPS);
-		size_t thread = workload_thread(workload, group, draw_cpu(&rng), i < GROUPS);
-		workload->threads[thread].start_ticks = nm_rng_below(&rng, 1000000);
+		uint32_t process = i < GROUPS ? i : (uint32_t)nm_rng_below(&rng, GROUPS);
+		size_t thread = workload_thread(workload, 1000 + process, draw_cpu(&rng));
+		machine->members[thread].start_ticks = nm_rng_below(&rng, 1000000);
+		machine->members[thread].everywhere = !masks;
 		workload->threads[thread].load = 0.5 + nm_rng_unit(&rng) / 2;
-		workload->threads[thread].everywhere = !masks;
 		for (unsigned cpu = 0; masks && cpu < CPUS; cpu++)
 			if (nm_rng_below(&rng, 2))
-				hwloc_bitmap_clr(workload->masks[thread], cpu);
+				hwloc_bitmap_clr(machine->masks[thread], cpu);
 	}
+	for (unsigned i = 0; i < GROUPS * NODES; i++)
+		workload->pages[i] = (double)nm_rng_below(&rng, 100000);
+	workload_measure(workload);
 	return workload;
 }
 
@@ -46,13 +44,11 @@ static double measure(struct workload *workload, size_t *ret_moves)
 {
 	double us[REPEATS];
 	for (unsigned i = 0; i < REPEATS; i++) {
-		struct nm_balance_state state = {0};
-		struct nm_balance_result result;
 		double start = bench_cpu_ns();
-		nm_balance_round(&workload->input, &workload->rules, &state, &result);
+		nm_balancer_round(workload->balancer, workload->snapshot,
+				  &workload->machine->config);
 		us[i] = (bench_cpu_ns() - start) / 1e3;
-		*ret_moves = result.count;
-		nm_balance_result_clear(&result);
+		*ret_moves = workload->balancer->proposals.count;
 	}
 	return bench_median(us, REPEATS);
 }
@@ -62,7 +58,7 @@ static double measure_rules(struct workload *workload, size_t *ret_moves)
 	double most = 0;
 	for (unsigned rule = 0; rule < RULES; rule++) {
 		size_t moves;
-		workload->rules = workload_rules((enum nm_selection)rule);
+		workload->machine->config.threads.selection = (enum nm_selection)rule;
 		double us = measure(workload, &moves);
 		fprintf(stderr, "rule %u: %zu moves, %.0f us\n", rule, moves, us);
 		if (us > most) {
@@ -73,37 +69,20 @@ static double measure_rules(struct workload *workload, size_t *ret_moves)
 	return most;
 }
 
-/* Threads in the order of a snapshot. The CPUs of the first nodes are full. */
-static struct machine *draw_snapshot(void)
-{
-	struct machine *m = machine_of_size(NODES, CPUS / NODES, 1, THREADS);
-	struct nm_rng rng;
-	nm_rng_seed(&rng, 1);
-	for (unsigned i = 0; i < THREADS; i++)
-		(void)machine_thread(m, 1 + i / (THREADS / GROUPS), draw_cpu(&rng), -1);
-	for (unsigned cpu = 0; cpu < CPUS; cpu++)
-		m->busy[cpu] = cpu < CPUS / 4 ? 1 : 0.5;
-	return m;
-}
-
-static double measure_gathering(size_t *ret_suspects)
+/* The CPUs of the first nodes are full. */
+static double measure_suspects(struct workload *workload, size_t *ret_suspects)
 {
 	static uint32_t suspects[THREADS];
-	struct machine *m = draw_snapshot();
-	struct nm_snapshot *snapshot = machine_snapshot(m);
-	const struct nm_balance_rules rules = workload_rules(NM_SELECTION_MOST_BENEFIT);
-	const struct nm_balance_measurements facts = {.snapshot = snapshot, .min_run = 0.1};
 	double us[REPEATS];
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		workload->machine->busy[cpu] = cpu < CPUS / 4 ? 1 : 0.5;
+	workload_look(workload);
 	for (unsigned i = 0; i < REPEATS; i++) {
-		struct nm_balance_input_arrays arrays;
 		double start = bench_cpu_ns();
-		nm_balance_select_threads(snapshot, &rules, THREADS, suspects, ret_suspects);
-		nm_balance_input_build(&facts, &arrays);
+		nm_balancer_select_threads(workload->snapshot, &workload->machine->config, THREADS,
+					   suspects, ret_suspects);
 		us[i] = (bench_cpu_ns() - start) / 1e3;
-		nm_balance_input_clear(&arrays);
 	}
-	nm_snapshot_free(snapshot);
-	machine_free(m);
 	return bench_median(us, REPEATS);
 }
 
@@ -114,10 +93,11 @@ int main(void)
 	bench_print("balance_round_us_10k", measure_rules(workload, &moves), "us");
 	bench_print("balance_round_moves_10k", (double)moves, "moves");
 	bench_print("balance_masked_us_10k", measure_rules(masked, &moves), "us");
-	masked->rules.min_gain = workload->rules.min_gain = INFINITY;
+	masked->machine->config.rules.balance_min_gain = INFINITY;
+	workload->machine->config.rules.balance_min_gain = INFINITY;
 	bench_print("balance_stuck_us_10k", measure(workload, &moves), "us");
 	bench_print("balance_stuck_masked_us_10k", measure(masked, &moves), "us");
-	bench_print("balance_gather_us_10k", measure_gathering(&moves), "us");
+	bench_print("balance_suspects_us_10k", measure_suspects(workload, &moves), "us");
 	bench_print("balance_suspects_10k", (double)moves, "threads");
 	workload_free(workload);
 	workload_free(masked);

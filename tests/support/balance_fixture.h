@@ -1,139 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* Overloaded machines for tests and benches of balancing: threads, groups, pages, affinities. */
+/* Overloaded machines for tests and benches of balancing: threads that wait, pages, types. */
 #ifndef NUMA_MIGRD_TESTS_BALANCE_FIXTURE_H
 #define NUMA_MIGRD_TESTS_BALANCE_FIXTURE_H
 
-#include <math.h>
-
-#include "machine.h"
+#include "interval.h"
 #include "numa-migrd/balance.h"
 
 struct workload {
-	struct nm_topology *topology;
-	struct nm_balance_thread *threads;
-	struct nm_selection_group *groups;
-	double *resident;      /* nr_nodes per group */
-	uint32_t *members;     /* as above */
-	hwloc_bitmap_t *masks; /* per thread */
-	double *other, *factors;
-	enum nm_dtas_type *types;
-	size_t most_threads, most_groups;
-	struct nm_balance_input input;
-	struct nm_balance_rules rules;
-	struct nm_balance_state state;
+	struct machine *machine;      /* tests may change it between two rounds */
+	struct nm_snapshot *snapshot; /* of the last round */
+	struct nm_balancer *balancer;
+	struct nm_balancer_thread_state *threads; /* per thread, for the next round */
+	double *pages; /* per process of the machine and node; NaN on node 0: not known */
 };
 
-static inline struct nm_balance_rules workload_rules(enum nm_selection selection)
+/* Sets the rules of "balance" or "balance-paper". */
+static inline void workload_rules(struct workload *workload, const char *policy,
+				  enum nm_selection selection)
 {
-	return (struct nm_balance_rules){.selection = selection,
-					 .begin = 0.5,
-					 .end = 0.25,
-					 .persist = 1,
-					 .overload = 1,
-					 .min_gain = 0,
-					 .max_moves = 64,
-					 .idle_max = 0.05};
-}
-
-/* The rules of the papers: any gap and any gain suffices, and a CPU takes only its own type. */
-static inline struct nm_balance_rules workload_paper(enum nm_selection selection)
-{
-	return (struct nm_balance_rules){.selection = selection,
-					 .begin = -INFINITY,
-					 .end = -INFINITY,
-					 .persist = 1,
-					 .min_gain = -INFINITY,
-					 .max_moves = 1};
-}
-
-static inline void *workload_array(size_t count, size_t size)
-{
-	void *array = calloc(count + 1, size);
-	if (!array)
-		abort();
-	return array;
+	char text[64];
+	snprintf(text, sizeof(text), "threads: { policy = \"%s\"; };", policy);
+	machine_configure(&workload->machine->config, text);
+	workload->machine->config.threads.selection = selection;
+	workload->machine->config.rules.balance_persist = 1;
 }
 
 static inline struct workload *workload_new(unsigned nodes, unsigned cpus, size_t most_threads)
 {
-	struct workload *workload = workload_array(1, sizeof(*workload));
-	workload->topology = machine_topology(nodes, cpus);
-	if (!workload->topology)
-		abort();
-	workload->most_threads = workload->most_groups = most_threads;
-	workload->threads = workload_array(most_threads, sizeof(*workload->threads));
-	workload->masks = workload_array(most_threads, sizeof(hwloc_bitmap_t));
-	workload->groups = workload_array(most_threads, sizeof(*workload->groups));
-	workload->resident = workload_array(most_threads * nodes, sizeof(double));
-	workload->members = workload_array(most_threads * nodes, sizeof(uint32_t));
-	workload->other = workload_array(cpus, sizeof(double));
-	workload->types = workload_array(cpus, sizeof(enum nm_dtas_type));
-	workload->factors = workload_array((size_t)nodes * nodes, sizeof(double));
-	nm_selection_factors(workload->topology, workload->factors);
-	workload->input = (struct nm_balance_input){.topology = workload->topology,
-						    .threads = workload->threads,
-						    .groups = workload->groups,
-						    .other_load = workload->other,
-						    .factors = workload->factors};
-	workload->rules = workload_rules(NM_SELECTION_MOST_BENEFIT);
+	struct workload *workload = nm_must(calloc(1, sizeof(*workload)));
+	workload->machine = machine_of_size(nodes, cpus / nodes, 1, most_threads);
+	workload->threads = nm_must(calloc(most_threads, sizeof(*workload->threads)));
+	workload->pages = nm_must(calloc(most_threads * nodes, sizeof(*workload->pages)));
+	nm_balancer_new(workload->machine->topology, 1, &workload->balancer);
+	workload_rules(workload, "balance", NM_SELECTION_MOST_BENEFIT);
 	return workload;
 }
 
 static inline void workload_free(struct workload *workload)
 {
-	for (size_t i = 0; i < workload->input.nr_threads; i++)
-		hwloc_bitmap_free(workload->masks[i]);
-	nm_topology_free(workload->topology);
+	nm_balancer_free(workload->balancer);
+	nm_snapshot_free(workload->snapshot);
+	machine_free(workload->machine);
 	free(workload->threads);
-	free(workload->masks);
-	free(workload->groups);
-	free(workload->resident);
-	free(workload->members);
-	free(workload->other);
-	free(workload->types);
-	free(workload->factors);
+	free(workload->pages);
 	free(workload);
 }
 
-/* A process without threads and pages. */
-static inline uint32_t workload_group(struct workload *workload, int leader_node)
+/* Returns the pages of a process by node. */
+static inline double *workload_pages(const struct workload *workload, uint32_t pid)
 {
-	size_t i = workload->input.nr_groups++, nodes = workload->topology->nr_nodes;
-	if (i >= workload->most_groups)
-		abort();
-	workload->groups[i] =
-		(struct nm_selection_group){.resident = workload->resident + i * nodes,
-					    .members = workload->members + i * nodes,
-					    .leader_node = leader_node};
-	return (uint32_t)i;
+	size_t process =
+		(size_t)(machine_process(workload->machine, pid) - workload->machine->processes);
+	return workload->pages + process * workload->machine->topology->nr_nodes;
 }
 
-static inline void workload_pages(struct workload *workload, uint32_t group, unsigned node,
-				  double pages)
+/* Adds a thread that waited all the time; it leads its process if the PID is its TID, 1000 plus its
+ * index. */
+static inline size_t workload_thread(struct workload *workload, uint32_t pid, int cpu)
 {
-	workload->resident[group * (size_t)workload->topology->nr_nodes + node] = pages;
-}
-
-/* Adds a thread that ran or waited all the time, beside the others of its CPU; ids ascend. */
-static inline size_t workload_thread(struct workload *workload, uint32_t group, int cpu,
-				     bool leader)
-{
-	size_t i = workload->input.nr_threads++;
-	if (i >= workload->most_threads)
-		abort();
-	int node = nm_topology_node_of_cpu(workload->topology, cpu);
-	if (node >= 0)
-		workload->members[group * (size_t)workload->topology->nr_nodes + (size_t)node]++;
-	workload->masks[i] = hwloc_bitmap_dup(workload->topology->usable);
-	workload->threads[i] = (struct nm_balance_thread){.start_ticks = 1000 + i,
-							  .tid = 100 + (uint32_t)i,
-							  .group = group,
-							  .cpu = cpu,
-							  .load = 1,
-							  .waiting = cpu >= 0,
-							  .leader = leader,
-							  .movable = true,
-							  .allowed = workload->masks[i]};
+	double busy = cpu < 0 ? 0 : workload->machine->busy[cpu];
+	size_t i = machine_thread(workload->machine, pid, cpu, -1);
+	workload->machine->figures[i].run_share = 0;
+	if (cpu >= 0)
+		workload->machine->busy[cpu] = busy;
+	workload->threads[i].load = 1;
+	workload->threads[i].waiting = true;
 	return i;
 }
 
@@ -142,27 +73,76 @@ static inline void workload_programs(struct workload *workload, int cpu, unsigne
 				     unsigned memory)
 {
 	for (unsigned i = 0; i < count; i++) {
-		uint32_t group =
-			workload_group(workload, nm_topology_node_of_cpu(workload->topology, cpu));
-		workload_pages(workload, group, memory, 10);
-		workload_thread(workload, group, cpu, true);
+		uint32_t pid = 1000 + (uint32_t)workload->machine->count;
+		workload_thread(workload, pid, cpu);
+		workload_pages(workload, pid)[memory] = 10;
 	}
 }
 
-/* Applies the moves. */
-static inline void workload_apply(struct workload *workload, const struct nm_balance_result *result)
+static inline void workload_hold(struct workload *workload, size_t thread)
 {
-	for (size_t i = 0; i < result->count; i++) {
-		const struct nm_balance_move *move = &result->moves[i];
-		struct nm_balance_thread *thread = &workload->threads[move->thread];
-		uint32_t *members =
-			workload->members + thread->group * (size_t)workload->topology->nr_nodes;
-		thread->cpu = move->cpu_to;
-		members[move->node_from]--;
-		members[move->node_to]++;
-		if (thread->leader)
-			workload->groups[thread->group].leader_node = move->node_to;
+	workload->machine->members[thread].barred_until = workload->machine->interval + 1;
+}
+
+/* Divides the CPUs by type. */
+static inline void workload_split(struct workload *workload, const enum nm_dtas_type *types)
+{
+	enum { TYPES = NM_DTAS_MEMORY + 1 };
+	const struct nm_topology *topology = workload->machine->topology;
+	struct nm_balancer *balancer = workload->balancer;
+	balancer->split = true;
+	balancer->cpu_types = nm_must(calloc(topology->nr_cpus, sizeof(*types)));
+	memcpy(balancer->cpu_types, types, topology->nr_cpus * sizeof(*types));
+	balancer->leasable =
+		nm_must(calloc((size_t)topology->nr_nodes * TYPES, sizeof(hwloc_bitmap_t)));
+	for (unsigned i = 0; i < topology->nr_nodes * TYPES; i++) {
+		balancer->leasable[i] = nm_must(hwloc_bitmap_alloc());
+		nm_dtas_cpus(topology, types, (int)(i / TYPES), (enum nm_dtas_type)(i % TYPES),
+			     balancer->leasable[i]);
 	}
+}
+
+/* Takes a snapshot; the balancer follows its threads and processes. */
+static inline void workload_look(struct workload *workload)
+{
+	nm_snapshot_free(workload->snapshot);
+	workload->snapshot = nm_must(machine_snapshot(workload->machine));
+	nm_column_follow_threads(&workload->balancer->threads, workload->snapshot);
+	nm_column_follow_processes(&workload->balancer->residences, workload->snapshot);
+}
+
+/* Takes a snapshot, and gives the balancer what it knows of it. */
+static inline void workload_measure(struct workload *workload)
+{
+	const struct machine *machine = workload->machine;
+	size_t nr_nodes = machine->topology->nr_nodes;
+	workload_look(workload);
+	for (size_t i = 0; i < machine->count; i++) {
+		struct nm_balancer_thread_state *state = nm_balancer_thread(workload->balancer, i);
+		*state = workload->threads[i];
+		state->read_interval = workload->snapshot->interval;
+	}
+	for (size_t i = 0; i < machine->nr_processes; i++) {
+		struct nm_residence *residence = nm_must(
+			nm_column_find(&workload->balancer->residences, machine->processes[i].pid));
+		memcpy(residence->pages, workload->pages + i * nr_nodes,
+		       nr_nodes * sizeof(*residence->pages));
+		residence->known = !isnan(residence->pages[0]);
+	}
+}
+
+/* Performs a round. Returns the number of moves. */
+static inline size_t workload_round(struct workload *workload)
+{
+	workload_measure(workload);
+	nm_balancer_round(workload->balancer, workload->snapshot, &workload->machine->config);
+	return workload->balancer->proposals.count;
+}
+
+static inline void workload_run_on(struct workload *workload, const struct nm_move *move)
+{
+	workload->machine->figures[move->thread].main_cpu = move->cpu_to;
+	workload->machine->figures[move->thread].main_node = move->node_to;
 }
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* When balancing between nodes begins and ends, and the moves of a round. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,69 +9,58 @@
 #include "../support/balance_fixture.h"
 
 static struct workload *workload;
-static struct nm_balance_result result;
+static struct machine *machine;
+
+static void use_machine(unsigned nodes, unsigned cpus)
+{
+	if (workload)
+		workload_free(workload);
+	workload = workload_new(nodes, cpus, 64);
+	machine = workload->machine;
+}
 
 /* Two nodes: CPUs 0 and 1, CPUs 2 and 3. */
 static int begin(void **state)
 {
 	(void)state;
-	workload = workload_new(2, 4, 64);
+	use_machine(2, 4);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	nm_balance_result_clear(&result);
 	workload_free(workload);
+	workload = NULL;
 	return 0;
 }
 
-static size_t run_round(void)
+static const struct nm_proposal *proposal(size_t i)
 {
-	nm_balance_result_clear(&result);
-	nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
-	return result.count;
+	assert_true(i < workload->balancer->proposals.count);
+	return &workload->balancer->proposals.items[i];
 }
 
 static void expect_move(size_t i, uint32_t thread, int from, int to)
 {
-	assert_true(i < result.count);
-	assert_int_equal(result.moves[i].thread, thread);
-	assert_int_equal(result.moves[i].cpu_from, from);
-	assert_int_equal(result.moves[i].cpu_to, to);
-}
-
-/* ---- load ---- */
-
-static void test_load_is_run_and_wait_time(void **state)
-{
-	(void)state;
-	assert_true(nm_balance_load(200, 300, 1000) == 0.5);
-	assert_true(nm_balance_load(0, 0, 1000) == 0);
-	assert_true(nm_balance_load(900, 200, 1000) == 1);
-	assert_true(isnan(nm_balance_load(0, 0, 0)));
-	assert_true(isnan(nm_balance_load(5, 0, 0)));
-}
-
-static void test_waiting_begins_at_the_share(void **state)
-{
-	(void)state;
-	assert_true(nm_balance_waits(100, 1000));
-	assert_false(nm_balance_waits(99, 1000));
+	const struct nm_move *move = &proposal(i)->moves[0];
+	assert_int_equal(move->thread, thread);
+	assert_int_equal(move->cpu_from, from);
+	assert_int_equal(move->cpu_to, to);
 }
 
 /* ---- hysteresis ---- */
 
 static bool update(double gap)
 {
-	return nm_balance_update(&workload->state, &workload->rules, gap);
+	nm_balance_update(&workload->balancer->state, &machine->config, gap);
+	return workload->balancer->state.active;
 }
 
 static void test_hysteresis(void **state)
 {
 	(void)state;
-	workload->rules.persist = 2;
+	machine->config.rules.balance_persist = 2;
 	assert_false(update(0.6));
 	assert_false(update(0.5)); /* not above the threshold: the count restarts */
 	assert_false(update(0.6));
@@ -87,7 +75,7 @@ static void test_hysteresis(void **state)
 static void test_paper_always_balances(void **state)
 {
 	(void)state;
-	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
+	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
 	assert_true(update(0));
 	assert_true(update(0));
 }
@@ -100,19 +88,20 @@ static void test_the_busiest_sends_to_the_idlest(void **state)
 	workload_programs(workload, 0, 4, 1);
 	workload_programs(workload, 1, 3, 1);
 	workload_programs(workload, 2, 1, 1);
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 3);
-	const struct nm_balance_move *move = &result.moves[0];
-	assert_true(move->load == 1 && move->load_from == 4 && move->load_to == 0);
-	assert_true(move->gain == 10 && move->metric == 10);
-	assert_int_equal(move->reason, NM_SELECTED_BY_RULE);
-	assert_int_equal(move->node_from, 0);
-	assert_int_equal(move->node_to, 1);
+	const struct nm_proposal *first = proposal(0);
+	assert_true(first->balance.load == 1);
+	assert_true(first->balance.load_from == 4 && first->balance.load_to == 0);
+	assert_true(first->balance.gain == 10 && first->balance.metric == 10);
+	assert_int_equal(first->balance.by, NM_SELECTED_BY_RULE);
+	assert_int_equal(first->moves[0].node_from, 0);
+	assert_int_equal(first->moves[0].node_to, 1);
 	/* Distances 10 and 20: all ten pages become local, and each cost two accesses before. */
-	assert_true(move->cost_change == -10);
-	assert_true(result.gap == 3);
-	assert_int_equal(result.waiting, 8);
+	assert_true(first->balance.cost_change == -10);
+	assert_true(first->balance.gap == 3);
+	assert_int_equal(workload->balancer->state.waiting, 8);
 }
 
 static void test_moves_until_the_nodes_are_alike(void **state)
@@ -120,7 +109,7 @@ static void test_moves_until_the_nodes_are_alike(void **state)
 	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	workload_programs(workload, 1, 4, 1);
-	assert_int_equal(run_round(), 4);
+	assert_int_equal(workload_round(workload), 4);
 	expect_move(0, 4, 1, 2);
 	expect_move(1, 0, 0, 3);
 	expect_move(2, 5, 1, 2);
@@ -131,10 +120,10 @@ static void test_a_round_has_a_limit(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 8, 1);
-	workload->rules.max_moves = 2;
-	assert_int_equal(run_round(), 2);
-	workload->rules.max_moves = 0;
-	assert_int_equal(run_round(), 0);
+	machine->config.rules.moves_per_interval = 2;
+	assert_int_equal(workload_round(workload), 2);
+	machine->config.rules.moves_per_interval = 0;
+	assert_int_equal(workload_round(workload), 0);
 }
 
 static void test_no_balancing_below_the_gap(void **state)
@@ -143,12 +132,12 @@ static void test_no_balancing_below_the_gap(void **state)
 	workload_programs(workload, 0, 3, 1);
 	workload_programs(workload, 1, 1, 1);
 	workload_programs(workload, 2, 2, 1);
-	workload->rules.begin = 1;
-	assert_int_equal(run_round(), 0); /* 2 against 1 is not above */
-	assert_false(result.active);
-	workload->rules.begin = 0.9;
-	assert_int_equal(run_round(), 1);
-	assert_true(result.active);
+	machine->config.rules.balance_begin = 1;
+	assert_int_equal(workload_round(workload), 0); /* 2 against 1 is not above */
+	assert_false(workload->balancer->state.active);
+	machine->config.rules.balance_begin = 0.9;
+	assert_int_equal(workload_round(workload), 1);
+	assert_true(workload->balancer->state.active);
 }
 
 /* 1 + load is not below 2, so the move would only exchange loads. */
@@ -159,13 +148,13 @@ static void test_no_exchange_without_gain(void **state)
 	workload_programs(workload, 1, 2, 1);
 	workload_programs(workload, 2, 1, 1);
 	workload_programs(workload, 3, 1, 1);
-	assert_int_equal(run_round(), 0);
-	assert_true(result.active);
+	assert_int_equal(workload_round(workload), 0);
+	assert_true(workload->balancer->state.active);
 	workload->threads[0].load = 0.9;
 	workload->threads[1].load = 0.9; /* 1 + 0.9 against 1.8 */
-	assert_int_equal(run_round(), 0);
+	assert_int_equal(workload_round(workload), 0);
 	workload_programs(workload, 0, 1, 1);
-	assert_int_equal(run_round(), 1);
+	assert_int_equal(workload_round(workload), 1);
 }
 
 /* 0.55 + 0.6 is only slightly below 1.2. */
@@ -174,14 +163,14 @@ static void test_relief_must_exceed_a_minimum(void **state)
 	(void)state;
 	workload_programs(workload, 0, 2, 1);
 	workload->threads[0].load = workload->threads[1].load = 0.6;
-	for (int cpu = 1; cpu < (int)workload->topology->nr_cpus; cpu++)
-		workload->other[cpu] = 0.55;
-	workload->rules.overload = 0;
-	workload->rules.begin = workload->rules.end = -INFINITY;
-	workload->rules.relief = 0.1;
-	assert_int_equal(run_round(), 0);
-	workload->rules.relief = 0.04;
-	assert_int_equal(run_round(), 1);
+	for (int cpu = 1; cpu < (int)machine->topology->nr_cpus; cpu++)
+		machine->busy[cpu] = 0.55;
+	machine->config.rules.balance_overload = 0;
+	machine->config.rules.balance_begin = machine->config.rules.balance_end = -1000;
+	assert_int_equal(workload_round(workload), 0);
+	workload_rules(workload, "balance-paper", NM_SELECTION_MOST_BENEFIT);
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 }
 
 /* Afterwards the destination node would have more load, and CPU 3 of the source is idle. */
@@ -191,11 +180,11 @@ static void test_nodes_do_not_change_places(void **state)
 	workload_programs(workload, 0, 2, 1);
 	workload_programs(workload, 1, 1, 1);
 	workload_programs(workload, 2, 2, 1);
-	workload->rules.begin = 0.4;
-	assert_int_equal(run_round(), 0);
-	assert_true(result.active);
-	workload->rules.end = -0.1; /* equal loads suffice */
-	assert_int_equal(run_round(), 1);
+	machine->config.rules.balance_begin = 0.4;
+	assert_int_equal(workload_round(workload), 0);
+	assert_true(workload->balancer->state.active);
+	machine->config.rules.balance_end = -0.1; /* equal loads suffice */
+	assert_int_equal(workload_round(workload), 1);
 }
 
 /* The kernel moves threads within a node. */
@@ -203,27 +192,27 @@ static void test_never_within_a_node(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 6, 1);
-	workload->other[2] = 2.5;
-	workload->other[3] = 2.5;
-	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
-	assert_int_equal(run_round(), 1); /* CPU 1 is idle, and the kernel fills it */
+	machine->busy[2] = 2.5;
+	machine->busy[3] = 2.5;
+	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1); /* CPU 1 is idle, and the kernel fills it */
 	expect_move(0, 0, 0, 2);
-	hwloc_bitmap_clr_range(workload->topology->usable, 2, 3);
-	assert_int_equal(run_round(), 0);
-	assert_true(result.gap == 0);
+	hwloc_bitmap_clr_range(machine->topology->usable, 2, 3);
+	assert_int_equal(workload_round(workload), 0);
+	assert_true(workload->balancer->state.gap == 0);
 }
 
 static void test_a_node_with_enough_cpus_keeps_its_threads(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 3, 1);
-	workload->input.nr_threads = 3;
 	workload->threads[2].load = 0;
 	workload->threads[0].load = workload->threads[1].load = 0.9; /* 0.9 per CPU */
-	assert_int_equal(run_round(), 0);
-	assert_true(result.active);
-	workload->rules.overload = 0.9;
-	assert_int_equal(run_round(), 1);
+	assert_int_equal(workload_round(workload), 0);
+	assert_true(workload->balancer->state.active);
+	machine->config.rules.balance_overload = 0.9;
+	assert_int_equal(workload_round(workload), 1);
 }
 
 static void test_unmanaged_work_counts(void **state)
@@ -231,14 +220,14 @@ static void test_unmanaged_work_counts(void **state)
 	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	workload_programs(workload, 1, 4, 1);
-	workload->other[2] = 4;
-	workload->other[3] = NAN; /* unknown: a whole CPU */
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+	machine->busy[2] = 4;
+	machine->busy[3] = NAN; /* unknown: a whole CPU */
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 4, 1, 3);
-	assert_true(result.moves[0].load_to == 1);
-	workload->input.other_load = NULL;
-	assert_int_equal(run_round(), 1);
+	assert_true(proposal(0)->balance.load_to == 1);
+	machine->busy[2] = machine->busy[3] = 0;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 4, 1, 2);
 }
 
@@ -246,16 +235,17 @@ static void test_immovable_threads(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 6, 1);
-	workload->threads[0].movable = false;
+	workload_hold(workload, 0);
 	workload->threads[1].waiting = false;
-	workload->threads[2].load = NAN;
-	hwloc_bitmap_only(workload->masks[3], 1);
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+	machine->figures[2].main_node_share = 0.6; /* too spread */
+	hwloc_bitmap_only(machine->masks[3], 1);
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 4, 0, 2);
-	assert_int_equal(result.waiting, 3);
-	workload->threads[4].movable = workload->threads[5].movable = false;
-	assert_int_equal(run_round(), 0);
+	assert_int_equal(workload->balancer->state.waiting, 3);
+	workload_hold(workload, 4);
+	workload_hold(workload, 5);
+	assert_int_equal(workload_round(workload), 0);
 }
 
 static void test_affinities_permit_other_destinations(void **state)
@@ -263,14 +253,14 @@ static void test_affinities_permit_other_destinations(void **state)
 	(void)state;
 	workload_programs(workload, 0, 3, 1);
 	workload_programs(workload, 1, 3, 1);
-	workload->other[3] = 0.5;
+	machine->busy[3] = 0.5;
 	for (unsigned i = 0; i < 6; i++)
-		hwloc_bitmap_clr(workload->masks[i], 2);
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+		hwloc_bitmap_clr(machine->masks[i], 2);
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 3, 1, 3);
-	workload->threads[4].everywhere = true; /* then the affinity need not be queried */
-	assert_int_equal(run_round(), 1);
+	machine->members[4].everywhere = true; /* then the affinity need not be queried */
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 4, 1, 2);
 }
 
@@ -280,12 +270,12 @@ static void test_the_next_busiest_cpu_is_tried(void **state)
 	(void)state;
 	workload_programs(workload, 0, 5, 0); /* its memory is local */
 	workload_programs(workload, 1, 3, 1);
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 5, 1, 2);
-	assert_int_equal(result.stopped_by_gain, 5);
-	workload->rules.min_gain = -10;
-	assert_int_equal(run_round(), 1);
+	assert_int_equal(workload->balancer->tally.stopped_by_gain, 5);
+	machine->config.rules.balance_min_gain = -10;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 2);
 }
 
@@ -294,12 +284,12 @@ static void test_the_older_thread_comes_first(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 4, 1);
-	workload->threads[0].start_ticks = 50;
-	workload->threads[3].start_ticks = 20;
-	workload->threads[2].start_ticks = 20;
-	workload->rules.selection = NM_SELECTION_FIRST_FIT;
-	workload->rules.max_moves = 2;
-	assert_int_equal(run_round(), 2);
+	machine->members[0].start_ticks = 50;
+	machine->members[3].start_ticks = 20;
+	machine->members[2].start_ticks = 20;
+	machine->config.threads.selection = NM_SELECTION_FIRST_FIT;
+	machine->config.rules.moves_per_interval = 2;
+	assert_int_equal(workload_round(workload), 2);
 	expect_move(0, 2, 0, 2);
 	expect_move(1, 3, 0, 3);
 }
@@ -308,44 +298,42 @@ static void test_the_older_thread_comes_first(void **state)
 static void test_counts_follow_the_moves(void **state)
 {
 	(void)state;
-	workload_free(workload);
-	workload = workload_new(3, 3, 64);
-	uint32_t a = workload_group(workload, 2), b = workload_group(workload, 2);
+	use_machine(3, 3);
+	const uint32_t a = 1006, b = 1007; /* leaders: threads 6 and 7 */
 	for (unsigned i = 0; i < 3; i++) {
-		workload_thread(workload, a, 0, false);
-		workload_thread(workload, b, 0, false);
+		workload_thread(workload, a, 0);
+		workload_thread(workload, b, 0);
 	}
-	workload_thread(workload, a, 2, true);
-	workload_thread(workload, b, 2, true);
-	workload_thread(workload, b, 2, false); /* a: 3/4, b: 3/5 */
-	workload->threads[6].movable = workload->threads[7].movable = false;
-	workload->rules = workload_paper(NM_SELECTION_EXCLUSIVITY);
-	workload->rules.max_moves = 3;
-	assert_int_equal(run_round(), 3);
-	assert_int_equal(result.moves[0].thread, 1);
-	assert_true(result.moves[0].metric == 3.0 / 5);
-	assert_int_equal(result.moves[1].thread, 3);
-	assert_true(result.moves[1].metric == 2.0 / 5);
-	assert_int_equal(workload->members[1 * 3 + 0], 3); /* the input is unchanged */
+	workload_thread(workload, a, 2);
+	workload_thread(workload, b, 2);
+	workload_thread(workload, b, 2); /* a: 3/4, b: 3/5 */
+	workload_hold(workload, 6);
+	workload_hold(workload, 7);
+	workload_rules(workload, "balance-paper", NM_SELECTION_EXCLUSIVITY);
+	machine->config.rules.moves_per_interval = 3;
+	assert_int_equal(workload_round(workload), 3);
+	expect_move(0, 1, 0, 1);
+	assert_true(proposal(0)->balance.metric == 3.0 / 5);
+	expect_move(1, 3, 0, 1);
+	assert_true(proposal(1)->balance.metric == 2.0 / 5);
 }
 
 static void expect_no_node_in_both_roles(void)
 {
-	for (size_t i = 0; i < result.count; i++)
-		for (size_t k = 0; k < result.count; k++)
-			assert_int_not_equal(result.moves[i].node_to, result.moves[k].node_from);
+	for (size_t i = 0; i < workload->balancer->proposals.count; i++)
+		for (size_t k = 0; k < workload->balancer->proposals.count; k++)
+			assert_int_not_equal(proposal(i)->moves[0].node_to,
+					     proposal(k)->moves[0].node_from);
 }
 
 static void test_a_receiving_node_does_not_send(void **state)
 {
 	(void)state;
-	workload_free(workload);
-	workload = workload_new(3, 3, 64);
+	use_machine(3, 3);
 	workload_programs(workload, 0, 9, 1);
 	workload_programs(workload, 1, 4, 2);
-	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
-	workload->rules.max_moves = 64;
-	assert_true(run_round() > 2);
+	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
+	assert_true(workload_round(workload) > 2);
 	expect_no_node_in_both_roles();
 }
 
@@ -353,32 +341,29 @@ static void test_a_receiving_node_does_not_send(void **state)
 static void test_a_sending_node_does_not_receive(void **state)
 {
 	(void)state;
-	workload_free(workload);
-	workload = workload_new(3, 6, 64);
+	use_machine(3, 6);
 	workload_programs(workload, 0, 9, 1);
 	workload_programs(workload, 4, 4, 0);
 	workload_programs(workload, 5, 4, 0);
-	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
-	workload->rules.max_moves = 64;
-	assert_true(run_round() > 2);
-	assert_int_equal(result.moves[0].node_from, 0);
+	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
+	assert_true(workload_round(workload) > 2);
+	assert_int_equal(proposal(0)->moves[0].node_from, 0);
 	expect_no_node_in_both_roles();
 }
 
 static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
 {
 	(void)state;
-	workload_free(workload);
-	workload = workload_new(3, 6, 64);
+	use_machine(3, 6);
 	workload_programs(workload, 0, 6, 1);
-	workload->other[3] = 0.5;
-	workload->rules.max_moves = 1;
-	workload->rules.min_gain = -INFINITY;
-	assert_int_equal(run_round(), 1);
+	machine->busy[3] = 0.5;
+	machine->config.rules.moves_per_interval = 1;
+	machine->config.rules.balance_min_gain = NM_CONFIG_ANY_GAIN;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 4);
-	workload->other[3] = 0;
-	workload->other[4] = 0.5;
-	assert_int_equal(run_round(), 1);
+	machine->busy[3] = 0;
+	machine->busy[4] = 0.5;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 2);
 }
 
@@ -386,59 +371,59 @@ static void test_rounds_remember_the_gap(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 4, 1);
-	workload->rules.persist = 2;
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 0);
-	assert_int_equal(run_round(), 1);
+	machine->config.rules.balance_persist = 2;
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 0);
+	assert_int_equal(workload_round(workload), 1);
 }
 
 static void test_pages_not_known(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 4, 1);
-	workload->groups[0].resident = NULL;
-	workload->rules.selection = NM_SELECTION_FIRST_FIT;
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+	workload_pages(workload, 1000)[0] = NAN;
+	machine->config.threads.selection = NM_SELECTION_FIRST_FIT;
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 1, 0, 2);
-	assert_int_equal(result.unknown, 1);
-	workload->rules.min_gain = -INFINITY;
-	assert_int_equal(run_round(), 1);
+	assert_int_equal(workload->balancer->tally.unknown, 1);
+	machine->config.rules.balance_min_gain = NM_CONFIG_ANY_GAIN;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 2);
-	assert_true(isnan(result.moves[0].gain) && isnan(result.moves[0].cost_change));
+	assert_true(isnan(proposal(0)->balance.gain) && isnan(proposal(0)->balance.cost_change));
+	assert_true(isnan(proposal(0)->balance.resident) && isnan(proposal(0)->balance.age_s));
 }
 
 static void test_a_machine_without_threads(void **state)
 {
 	(void)state;
-	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
-	assert_int_equal(run_round(), 0);
-	workload->input.other_load = NULL;
-	assert_int_equal(run_round(), 0);
+	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
+	assert_int_equal(workload_round(workload), 0);
 }
 
 /* ---- types of CPUs ---- */
 
 static void set_types(enum nm_dtas_type even, enum nm_dtas_type odd)
 {
-	for (unsigned cpu = 0; cpu < 4; cpu++)
-		workload->types[cpu] = cpu % 2 ? odd : even;
-	workload->input.cpu_types = workload->types;
+	const enum nm_dtas_type types[] = {even, odd, even, odd};
+	workload_split(workload, types);
 }
 
 static void test_threads_go_to_cpus_of_their_type(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 6, 1);
-	workload->other[2] = 0.2;
-	workload->other[3] = 0.1;
+	machine->busy[2] = 0.2;
+	machine->busy[3] = 0.1;
 	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 6; i++)
-		workload->threads[i].type = i < 4 ? NM_DTAS_COMPUTE : NM_DTAS_MEMORY;
-	workload->rules.max_moves = 2;
-	assert_int_equal(run_round(), 2);
+		workload->threads[i].behaviour.type = i < 4 ? NM_DTAS_COMPUTE : NM_DTAS_MEMORY;
+	machine->config.rules.moves_per_interval = 2;
+	assert_int_equal(workload_round(workload), 2);
 	expect_move(0, 4, 0, 3);
 	expect_move(1, 0, 0, 2);
+	assert_int_equal(hwloc_bitmap_weight(proposal(0)->moves[0].within), 1);
+	assert_true(hwloc_bitmap_isset(proposal(0)->moves[0].within, 3));
 }
 
 /* The idlest CPU has the other type; its neighbour may have this one. */
@@ -446,13 +431,13 @@ static void test_another_cpu_of_the_node_has_the_type(void **state)
 {
 	(void)state;
 	workload_programs(workload, 0, 4, 1);
-	workload->other[2] = 0.2;
-	workload->other[3] = 0.1;
+	machine->busy[2] = 0.2;
+	machine->busy[3] = 0.1;
 	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 4; i++)
-		workload->threads[i].type = NM_DTAS_COMPUTE;
-	workload->rules.max_moves = 1;
-	assert_int_equal(run_round(), 1);
+		workload->threads[i].behaviour.type = NM_DTAS_COMPUTE;
+	machine->config.rules.moves_per_interval = 1;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 2);
 }
 
@@ -462,22 +447,20 @@ static void test_idle_cpus_take_either_type(void **state)
 	workload_programs(workload, 0, 4, 1);
 	set_types(NM_DTAS_MEMORY, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 4; i++)
-		workload->threads[i].type = NM_DTAS_COMPUTE;
-	assert_int_equal(run_round(), 2); /* one for each idle CPU */
+		workload->threads[i].behaviour.type = NM_DTAS_COMPUTE;
+	assert_int_equal(workload_round(workload), 2); /* one for each idle CPU */
 	expect_move(0, 0, 0, 2);
 	expect_move(1, 1, 0, 3);
-	workload->rules.idle_max = 0; /* strict */
-	assert_int_equal(run_round(), 0);
-	workload->threads[3].type = NM_DTAS_EITHER;
-	assert_int_equal(run_round(), 1);
+	machine->config.rules.balance_idle_max = 0; /* strict */
+	assert_int_equal(workload_round(workload), 0);
+	workload->threads[3].behaviour.type = NM_DTAS_EITHER;
+	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 3, 0, 2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load_is_run_and_wait_time),
-		cmocka_unit_test(test_waiting_begins_at_the_share),
 		cmocka_unit_test_setup_teardown(test_hysteresis, begin, end),
 		cmocka_unit_test_setup_teardown(test_paper_always_balances, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_busiest_sends_to_the_idlest, begin, end),

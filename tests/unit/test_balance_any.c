@@ -10,9 +10,9 @@
 #include "../support/balance_fixture.h"
 #include "numa-migrd/base.h"
 
-#define FINGERPRINT 0xaba87ed56e29f60dULL
+#define FINGERPRINT 0xe81dea762b043e3eULL
 
-enum { MACHINES = 400, THREADS = 60, ROUNDS = 200 };
+enum { MACHINES = 400, CPUS = 20, THREADS = 60, ROUNDS = 200 };
 
 static unsigned below(struct nm_rng *dice, unsigned bound)
 {
@@ -21,53 +21,55 @@ static unsigned below(struct nm_rng *dice, unsigned bound)
 
 /* ---- any machine ---- */
 
-static void draw_group(struct workload *workload, struct nm_rng *dice)
+static void draw_process(struct workload *workload, struct nm_rng *dice, uint32_t pid)
 {
-	unsigned nodes = workload->topology->nr_nodes;
-	uint32_t group = workload_group(workload, (int)below(dice, nodes + 1) - 1);
-	for (unsigned node = 0; node < nodes; node++)
-		workload_pages(workload, group, node, below(dice, 3) ? below(dice, 20) : 0);
+	double *pages = workload_pages(workload, pid);
+	for (unsigned node = 0; node < workload->machine->topology->nr_nodes; node++)
+		pages[node] = below(dice, 3) ? below(dice, 20) : 0;
 	if (below(dice, 8) == 0)
-		workload->groups[group].resident = NULL;
+		pages[0] = NAN;
 }
 
-static void draw_mask(struct workload *workload, struct nm_rng *dice, size_t thread)
+static void draw_mask(struct machine *machine, struct nm_rng *dice, size_t thread)
 {
-	workload->threads[thread].everywhere = below(dice, 3) > 0;
-	if (workload->threads[thread].everywhere)
+	machine->members[thread].everywhere = below(dice, 3) > 0;
+	if (machine->members[thread].everywhere)
 		return;
-	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < machine->topology->nr_cpus; cpu++)
 		if (below(dice, 2))
-			hwloc_bitmap_clr(workload->masks[thread], cpu);
+			hwloc_bitmap_clr(machine->masks[thread], cpu);
 }
 
-static void draw_thread(struct workload *workload, struct nm_rng *dice)
+/* Each of the processes has a leader if there is a thread with its number. */
+static void draw_thread(struct workload *workload, struct nm_rng *dice, unsigned processes)
 {
+	struct machine *machine = workload->machine;
 	/* Most are on the first CPUs, so that balancing is needed. */
-	unsigned cpus = workload->topology->nr_cpus;
+	unsigned cpus = machine->topology->nr_cpus;
 	int cpu = (int)below(dice, below(dice, 3) ? 1 + cpus / 3 : cpus);
-	uint32_t group = below(dice, (unsigned)workload->input.nr_groups);
-	bool ran = below(dice, 12) > 0, leader = below(dice, 6) == 0;
-	size_t i = workload_thread(workload, group, ran ? cpu : -1, leader);
-	struct nm_balance_thread *thread = &workload->threads[i];
-	if (thread->leader && thread->cpu >= 0)
-		workload->groups[group].leader_node =
-			nm_topology_node_of_cpu(workload->topology, thread->cpu);
-	thread->start_ticks = below(dice, 20);
-	thread->load = below(dice, 20) ? nm_rng_unit(dice) : (double)NAN;
-	thread->waiting = below(dice, 4) > 0;
-	thread->movable = below(dice, 8) > 0;
-	thread->type = (enum nm_dtas_type)below(dice, 3);
-	draw_mask(workload, dice, i);
+	bool ran = below(dice, 12) > 0, known = below(dice, 20) > 0;
+	uint32_t number = 1000 + (uint32_t)machine->count;
+	uint32_t pid = number < 1000 + processes ? number : 1000 + below(dice, processes);
+	size_t old_processes = machine->nr_processes;
+	size_t i = workload_thread(workload, pid, ran ? cpu : -1);
+	if (machine->nr_processes > old_processes)
+		draw_process(workload, dice, pid);
+	machine->members[i].start_ticks = below(dice, 20);
+	workload->threads[i].load = known ? nm_rng_unit(dice) : (double)NAN;
+	workload->threads[i].waiting = known && below(dice, 4) > 0;
+	workload->threads[i].behaviour.type = (enum nm_dtas_type)below(dice, 3);
+	if (below(dice, 8) == 0)
+		workload_hold(workload, i);
+	draw_mask(machine, dice, i);
 }
 
 static void draw_rules(struct workload *workload, struct nm_rng *dice)
 {
-	enum nm_selection selection = (enum nm_selection)below(dice, 9);
-	workload->rules = below(dice, 3) ? workload_rules(selection) : workload_paper(selection);
-	workload->rules.max_moves = 1 + below(dice, 12);
+	workload_rules(workload, below(dice, 3) ? "balance" : "balance-paper",
+		       (enum nm_selection)below(dice, 9));
+	workload->machine->config.rules.moves_per_interval = 1 + below(dice, 12);
 	if (below(dice, 2))
-		workload->rules.min_gain = (double)below(dice, 20) - 10;
+		workload->machine->config.rules.balance_min_gain = (double)below(dice, 20) - 10;
 }
 
 static struct workload *draw_machine(uint64_t seed)
@@ -76,54 +78,65 @@ static struct workload *draw_machine(uint64_t seed)
 	nm_rng_seed(&dice, seed);
 	unsigned nodes = 1 + below(&dice, 5), cpus = nodes * (1 + below(&dice, 4));
 	struct workload *workload = workload_new(nodes, cpus, THREADS);
+	struct nm_topology *topology = workload->machine->topology;
+	enum nm_dtas_type types[CPUS];
 	for (unsigned k = 0; k < nodes * nodes; k++)
-		workload->factors[k] = k % (nodes + 1) ? 1 + nm_rng_unit(&dice) : 1;
+		topology->distance[k] = k % (nodes + 1) ? 10 + below(&dice, 11) : 10;
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		workload->other[cpu] = below(&dice, 3) ? 0 : nm_rng_unit(&dice);
-		workload->types[cpu] = (enum nm_dtas_type)below(&dice, 3);
+		workload->machine->busy[cpu] = below(&dice, 3) ? 0 : nm_rng_unit(&dice);
+		types[cpu] = (enum nm_dtas_type)below(&dice, 3);
 		if (below(&dice, 8) == 0)
-			hwloc_bitmap_clr(workload->topology->usable, cpu);
+			hwloc_bitmap_clr(topology->usable, cpu);
 	}
 	if (below(&dice, 3) == 0)
-		workload->input.cpu_types = workload->types;
-	for (unsigned i = 1 + below(&dice, 12); i > 0; i--)
-		draw_group(workload, &dice);
+		workload_split(workload, types);
+	unsigned processes = 1 + below(&dice, 12);
 	for (unsigned i = below(&dice, THREADS); i > 0; i--)
-		draw_thread(workload, &dice);
+		draw_thread(workload, &dice, processes);
 	draw_rules(workload, &dice);
 	return workload;
 }
 
 /* ---- invariants ---- */
 
-static double load_of(const struct workload *workload, int cpu)
+static bool is_usable(const struct workload *workload, int cpu)
 {
-	double load = workload->other[cpu];
-	for (size_t i = 0; i < workload->input.nr_threads; i++)
-		if (workload->threads[i].cpu == cpu)
-			load += isnan(workload->threads[i].load) ? 1 : workload->threads[i].load;
-	return load;
+	return hwloc_bitmap_isset(workload->machine->topology->usable, (unsigned)cpu);
 }
 
-static double load_of_node(const struct workload *workload, int node)
+static int node_of(const struct workload *workload, int cpu)
 {
-	double load = 0, count = 0;
-	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
-		if (workload->topology->cpus[cpu].node == node &&
-		    hwloc_bitmap_isset(workload->topology->usable, cpu)) {
-			load += load_of(workload, (int)cpu);
-			count++;
-		}
-	return load / count;
+	return workload->machine->topology->cpus[cpu].node;
+}
+
+static int cpu_of(const struct workload *workload, size_t thread)
+{
+	return workload->machine->figures[thread].main_cpu;
+}
+
+/* Threads whose load is not known count as a CPU on a busy one, otherwise by the time they ran:
+ * none. */
+static double load_of(const struct workload *workload, int cpu)
+{
+	double busy = workload->machine->busy[cpu], load = busy;
+	bool saturated = busy >= 1 - NM_WAIT_SHARE && is_usable(workload, cpu);
+	for (size_t i = 0; i < workload->machine->count; i++)
+		if (cpu_of(workload, i) == cpu)
+			load += !isnan(workload->threads[i].load) ? workload->threads[i].load
+				: saturated			  ? 1
+								  : 0;
+	return load;
 }
 
 static double load_with(const struct workload *workload, int node, double load)
 {
-	double count = 0;
-	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
-		count += workload->topology->cpus[cpu].node == node &&
-			 hwloc_bitmap_isset(workload->topology->usable, cpu);
-	return load_of_node(workload, node) + load / count;
+	unsigned count = 0;
+	for (int cpu = 0; cpu < (int)workload->machine->topology->nr_cpus; cpu++)
+		if (node_of(workload, cpu) == node && is_usable(workload, cpu)) {
+			load += load_of(workload, cpu);
+			count++;
+		}
+	return load / count;
 }
 
 static bool is_enhanced(enum nm_selection rule)
@@ -131,112 +144,144 @@ static bool is_enhanced(enum nm_selection rule)
 	return rule == NM_SELECTION_EXCLUSIVITY || rule == NM_SELECTION_MOST_BENEFIT_PLUS;
 }
 
-static void check_destination(const struct workload *workload, const struct nm_balance_move *move)
+static bool is_allowed(const struct workload *workload, size_t thread, int cpu)
 {
-	const struct nm_balance_thread *thread = &workload->threads[move->thread];
-	unsigned to = (unsigned)move->cpu_to;
-	assert_true(hwloc_bitmap_isset(workload->topology->usable, to));
-	assert_true(hwloc_bitmap_isset(workload->topology->usable, (unsigned)move->cpu_from));
-	assert_true(thread->everywhere || hwloc_bitmap_isset(thread->allowed, to));
-	assert_int_equal(workload->topology->cpus[to].node, move->node_to);
+	return workload->machine->members[thread].everywhere ||
+	       hwloc_bitmap_isset(workload->machine->masks[thread], (unsigned)cpu);
+}
+
+static bool fits_type(const struct workload *workload, size_t thread, int cpu, bool idle)
+{
+	return !workload->balancer->split ||
+	       nm_dtas_fits(workload->balancer->cpu_types[cpu],
+			    workload->threads[thread].behaviour.type, idle);
+}
+
+static bool is_movable(const struct workload *workload, size_t thread)
+{
+	return workload->threads[thread].waiting &&
+	       workload->machine->members[thread].barred_until == 0;
+}
+
+static void check_destination(const struct workload *workload, const struct nm_move *move)
+{
+	double idle_max = workload->machine->config.rules.balance_idle_max;
+	assert_true(is_usable(workload, move->cpu_to) && is_usable(workload, move->cpu_from));
+	assert_true(is_allowed(workload, move->thread, move->cpu_to));
+	assert_int_equal(node_of(workload, move->cpu_to), move->node_to);
 	assert_int_not_equal(move->node_from, move->node_to);
-	if (workload->input.cpu_types &&
-	    load_of(workload, move->cpu_to) >= workload->rules.idle_max + 1e-9)
-		assert_true(nm_dtas_fits(workload->types[to], thread->type, false));
+	assert_true(load_of(workload, move->cpu_to) < idle_max + 1e-9 ||
+		    fits_type(workload, move->thread, move->cpu_to, false));
 }
 
-static void check_loads(const struct workload *workload, const struct nm_balance_move *move)
+static double relief(const struct workload *workload)
 {
+	return workload->machine->config.rules.paper ? 0 : 0.1;
+}
+
+static void check_loads(const struct workload *workload, const struct nm_proposal *proposal)
+{
+	const struct nm_move *move = &proposal->moves[0];
+	const struct nm_balance_reason *reason = &proposal->balance;
+	const struct nm_policy_rules *rules = &workload->machine->config.rules;
 	double from = load_of(workload, move->cpu_from), to = load_of(workload, move->cpu_to);
-	double node_from = load_of_node(workload, move->node_from);
-	double node_to = load_with(workload, move->node_to, move->load);
-	assert_true(fabs(from - move->load_from) < 1e-9 && fabs(to - move->load_to) < 1e-9);
-	assert_true(to + move->load < from + 1e-9);
-	assert_true(node_from >= workload->rules.overload - 1e-9);
-	assert_true(node_from - node_to > workload->rules.end - 1e-9);
+	double node_from = load_with(workload, move->node_from, 0);
+	double node_to = load_with(workload, move->node_to, reason->load);
+	assert_true(fabs(from - reason->load_from) < 1e-9 && fabs(to - reason->load_to) < 1e-9);
+	assert_true(to + reason->load < from - relief(workload) + 1e-9);
+	assert_true(node_from >= rules->balance_overload - 1e-9);
+	assert_true(node_from - node_to > rules->balance_end - 1e-9);
 }
 
-static void check_thread(const struct workload *workload, const struct nm_balance_move *move)
+/* Returns the node of the process's leader if it waited or ran, otherwise of its pages. */
+static int leader_node(const struct workload *workload, uint32_t pid)
 {
-	const struct nm_balance_thread *thread = &workload->threads[move->thread];
-	const struct nm_selection_group *group = &workload->groups[thread->group];
-	int leader = nm_selection_leader_node(group, workload->topology->nr_nodes);
-	assert_true(thread->waiting && thread->movable && !isnan(thread->load));
-	assert_int_equal(thread->cpu, move->cpu_from);
-	assert_true(thread->load == move->load);
-	if (workload->rules.min_gain > -INFINITY)
-		assert_true(move->gain >= workload->rules.min_gain);
-	if (is_enhanced(workload->rules.selection)) {
-		assert_false(thread->leader);
+	struct nm_selection_group group = {.resident = workload_pages(workload, pid),
+					   .leader_node = -1};
+	size_t leader = pid - 1000;
+	if (isnan(group.resident[0]))
+		group.resident = NULL;
+	if (leader < workload->machine->count && cpu_of(workload, leader) >= 0 &&
+	    workload->threads[leader].load >= workload->machine->config.rules.min_run)
+		group.leader_node = node_of(workload, cpu_of(workload, leader));
+	return nm_selection_leader_node(&group, workload->machine->topology->nr_nodes);
+}
+
+static void check_thread(struct workload *workload, const struct nm_proposal *proposal, int leader)
+{
+	const struct nm_move *move = &proposal->moves[0];
+	const struct nm_balance_reason *reason = &proposal->balance;
+	const struct nm_config *config = &workload->machine->config;
+	assert_true(is_movable(workload, move->thread));
+	assert_int_equal(cpu_of(workload, move->thread), move->cpu_from);
+	assert_true(workload->threads[move->thread].load == reason->load);
+	if (config->rules.balance_min_gain > NM_CONFIG_ANY_GAIN)
+		assert_true(reason->gain >= config->rules.balance_min_gain);
+	if (is_enhanced(config->threads.selection)) {
+		assert_int_not_equal(workload->machine->members[move->thread].pid,
+				     workload->machine->members[move->thread].tid);
 		assert_int_not_equal(leader, move->node_from);
-		assert_true((leader == move->node_to) == (move->reason == NM_SELECTED_BY_LEADER));
+		assert_true((leader == move->node_to) == (reason->by == NM_SELECTED_BY_LEADER));
 	}
 }
 
 /* Checks each move against the machine state after the moves before it. */
-static void check_round(struct workload *workload, const struct nm_balance_result *result)
+static void check_round(struct workload *workload)
 {
+	const struct nm_proposals *proposals = &workload->balancer->proposals;
 	bool moved[THREADS] = {false};
-	assert_true(result->count <= workload->rules.max_moves);
-	for (size_t i = 0; i < result->count; i++) {
-		const struct nm_balance_move *move = &result->moves[i];
-		const struct nm_balance_result one = {.moves = &result->moves[i], .count = 1};
+	assert_true(proposals->count <= workload->machine->config.rules.moves_per_interval);
+	for (size_t i = 0; i < proposals->count; i++) {
+		const struct nm_proposal *proposal = &proposals->items[i];
+		const struct nm_move *move = &proposal->moves[0];
+		uint32_t pid = workload->machine->members[move->thread].pid;
 		assert_false(moved[move->thread]);
 		moved[move->thread] = true;
 		check_destination(workload, move);
-		check_loads(workload, move);
-		check_thread(workload, move);
-		workload_apply(workload, &one);
+		check_loads(workload, proposal);
+		check_thread(workload, proposal, leader_node(workload, pid));
+		workload_run_on(workload, move);
 		for (size_t k = 0; k < i; k++)
-			assert_int_not_equal(result->moves[k].node_to, move->node_from);
+			assert_int_not_equal(proposals->items[k].moves[0].node_to, move->node_from);
 	}
 }
 
 static double crowding(const struct workload *workload)
 {
 	double sum = 0;
-	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++) {
-		double load = load_of(workload, (int)cpu);
-		sum += load * load;
-	}
+	for (int cpu = 0; cpu < (int)workload->machine->topology->nr_cpus; cpu++)
+		sum += load_of(workload, cpu) * load_of(workload, cpu);
 	return sum;
 }
 
 /* Returns true if a thread could still have moved between a pair of CPUs. */
-static bool can_go(const struct workload *workload, const struct nm_balance_thread *thread, int to)
+static bool can_go(struct workload *workload, size_t thread, int to)
 {
-	const struct nm_topology *topology = workload->topology;
-	const struct nm_selection_group *group = &workload->groups[thread->group];
-	int node_from = topology->cpus[thread->cpu].node, node_to = topology->cpus[to].node;
-	double here = load_of_node(workload, node_from),
-	       there = load_with(workload, node_to, thread->load);
-	bool idle = load_of(workload, to) < workload->rules.idle_max;
-	if (node_from == node_to || here < workload->rules.overload ||
-	    !(here - there > workload->rules.end + 1e-9))
-		return false;
-	if (!(load_of(workload, to) + thread->load < load_of(workload, thread->cpu) - 1e-9))
-		return false;
-	if (!thread->everywhere && !hwloc_bitmap_isset(thread->allowed, (unsigned)to))
-		return false;
-	if (workload->input.cpu_types && !nm_dtas_fits(workload->types[to], thread->type, idle))
+	const struct nm_policy_rules *rules = &workload->machine->config.rules;
+	int from = cpu_of(workload, thread);
+	double load = workload->threads[thread].load;
+	int node_from = node_of(workload, from), node_to = node_of(workload, to);
+	double here = load_with(workload, node_from, 0), there = load_with(workload, node_to, load);
+	if (node_from == node_to || here < rules->balance_overload ||
+	    !(here - there > rules->balance_end + 1e-9) ||
+	    !(load_of(workload, to) + load < load_of(workload, from) - relief(workload) - 1e-9) ||
+	    !is_allowed(workload, thread, to) ||
+	    !fits_type(workload, thread, to, load_of(workload, to) < rules->balance_idle_max))
 		return false;
 	/* All other rules are those of first_fit without a minimum gain. */
-	return workload->rules.min_gain == -INFINITY ||
-	       (group->resident &&
-		group->resident[node_to] - group->resident[node_from] >= workload->rules.min_gain);
+	const double *pages = workload_pages(workload, workload->machine->members[thread].pid);
+	return rules->balance_min_gain <= NM_CONFIG_ANY_GAIN ||
+	       (!isnan(pages[0]) && pages[node_to] - pages[node_from] >= rules->balance_min_gain);
 }
 
-static bool any_thread_can_go(const struct workload *workload)
+static bool any_thread_can_go(struct workload *workload)
 {
-	for (size_t i = 0; i < workload->input.nr_threads; i++) {
-		const struct nm_balance_thread *thread = &workload->threads[i];
-		if (thread->cpu < 0 || !thread->waiting || !thread->movable ||
-		    isnan(thread->load) ||
-		    !hwloc_bitmap_isset(workload->topology->usable, (unsigned)thread->cpu))
+	for (size_t i = 0; i < workload->machine->count; i++) {
+		int from = cpu_of(workload, i);
+		if (from < 0 || !is_movable(workload, i) || !is_usable(workload, from))
 			continue;
-		for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
-			if (hwloc_bitmap_isset(workload->topology->usable, cpu) &&
-			    can_go(workload, thread, (int)cpu))
+		for (int cpu = 0; cpu < (int)workload->machine->topology->nr_cpus; cpu++)
+			if (is_usable(workload, cpu) && can_go(workload, i, cpu))
 				return true;
 	}
 	return false;
@@ -252,15 +297,11 @@ static void test_rounds_end(void **state)
 		struct workload *workload = draw_machine(seed);
 		size_t count = 1;
 		for (unsigned i = 0; i < ROUNDS && count > 0; i++) {
-			struct nm_balance_result result;
 			double before = crowding(workload);
-			nm_balance_round(&workload->input, &workload->rules, &workload->state,
-					 &result);
-			count = result.count;
+			count = workload_round(workload);
 			moves += count;
-			check_round(workload, &result);
+			check_round(workload);
 			assert_true(count == 0 || crowding(workload) < before);
-			nm_balance_result_clear(&result);
 		}
 		assert_int_equal(count, 0);
 		workload_free(workload);
@@ -275,15 +316,14 @@ static void test_no_candidate_is_overlooked(void **state)
 	size_t stuck = 0, moves = 0;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
-		struct nm_balance_result result;
-		workload->rules.selection = NM_SELECTION_FIRST_FIT;
-		workload->rules.max_moves = 1;
-		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
-		moves += result.count;
-		stuck += result.active && result.count == 0;
-		if (result.active)
-			assert_true(any_thread_can_go(workload) == (result.count == 1));
-		nm_balance_result_clear(&result);
+		workload->machine->config.threads.selection = NM_SELECTION_FIRST_FIT;
+		workload->machine->config.rules.moves_per_interval = 1;
+		size_t count = workload_round(workload);
+		bool active = workload->balancer->state.active;
+		moves += count;
+		stuck += active && count == 0;
+		if (active)
+			assert_true(any_thread_can_go(workload) == (count == 1));
 		workload_free(workload);
 	}
 	assert_true(stuck > 10 && moves > 10);
@@ -295,17 +335,17 @@ static void test_a_long_round_equals_short_rounds(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
-		struct nm_balance_result result;
-		bool two = workload->topology->nr_nodes <= 2;
-		workload->rules.selection = NM_SELECTION_FIRST_FIT;
-		workload->rules.max_moves = THREADS;
-		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
-		check_round(workload, &result);
-		for (size_t i = 0; i < result.count; i++)
-			workload->threads[result.moves[i].thread].movable = false;
-		if (two && result.active && workload->rules.overload > 0)
+		const struct nm_proposals *proposals = &workload->balancer->proposals;
+		bool two = workload->machine->topology->nr_nodes <= 2;
+		workload->machine->config.threads.selection = NM_SELECTION_FIRST_FIT;
+		workload->machine->config.rules.moves_per_interval = THREADS;
+		workload_round(workload);
+		check_round(workload);
+		for (size_t i = 0; i < proposals->count; i++)
+			workload_hold(workload, proposals->items[i].moves[0].thread);
+		if (two && workload->balancer->state.active &&
+		    workload->machine->config.rules.balance_overload > 0)
 			assert_false(any_thread_can_go(workload));
-		nm_balance_result_clear(&result);
 		workload_free(workload);
 	}
 }
@@ -317,27 +357,23 @@ static uint64_t mix(uint64_t print, const void *data, size_t size)
 	return print;
 }
 
-static uint64_t mix_result(uint64_t print, const struct nm_balance_result *result)
-{
-	for (size_t i = 0; i < result->count; i++) {
-		const struct nm_balance_move *move = &result->moves[i];
-		double cost = isnan(move->cost_change) ? 0 : move->cost_change;
-		print = mix(print, &move->thread, sizeof(move->thread));
-		print = mix(print, &move->cpu_to, sizeof(move->cpu_to));
-		print = mix(print, &cost, sizeof(cost));
-	}
-	return mix(print, &result->count, sizeof(result->count));
-}
-
 static uint64_t fingerprint(uint64_t first_seed)
 {
 	uint64_t print = 0xcbf29ce484222325ULL;
 	for (uint64_t seed = first_seed; seed < first_seed + MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
-		struct nm_balance_result result;
-		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
-		print = mix_result(print, &result);
-		nm_balance_result_clear(&result);
+		size_t count = workload_round(workload);
+		for (size_t i = 0; i < count; i++) {
+			const struct nm_proposal *proposal =
+				&workload->balancer->proposals.items[i];
+			const struct nm_move *move = &proposal->moves[0];
+			double change = proposal->balance.cost_change;
+			double cost = isnan(change) ? 0 : change;
+			print = mix(print, &move->thread, sizeof(move->thread));
+			print = mix(print, &move->cpu_to, sizeof(move->cpu_to));
+			print = mix(print, &cost, sizeof(cost));
+		}
+		print = mix(print, &count, sizeof(count));
 		workload_free(workload);
 	}
 	return print;

@@ -53,7 +53,7 @@ static void a_machine_with_room_is_left_alone(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	live(30);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 0);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 0);
 }
 
 /* Every node has the same load. */
@@ -312,12 +312,12 @@ static void a_reused_number_starts_without_history(void **state)
 	struct nm_column *threads = &nm_balancer_of(&world.daemon)->threads;
 	const struct nm_balancer_thread_state *known = nm_column_find(threads, 1000);
 	assert_true(known->read_interval == world.daemon.tally.intervals);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 6);
 	threads->keys[0].start_ticks++;
 	live(1);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 5);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 5);
 	live(1);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 6);
 }
 
 static void a_policy_change_drops_the_state(void **state)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "balance": threads that wait leave an overloaded node. */
+/* Policy "balance": threads that wait leave an overloaded node. Loads of threads; the row. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "numa-migrd/balance.h"
-
-/* Minimum difference between the load of the old CPU, and that of the new CPU with the thread. */
-#define RELIEF 0.1
 
 void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
 		     struct nm_balancer **ret)
@@ -25,136 +22,116 @@ void nm_balancer_free(struct nm_balancer *balancer)
 		return;
 	nm_column_clear(&balancer->residences);
 	nm_balancer_clear_types(balancer);
-	nm_balance_result_clear(&balancer->result);
+	nm_proposals_clear(&balancer->proposals);
 	nm_column_clear(&balancer->threads);
 	free(balancer);
 }
 
-struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
+/* Returns whether the CPU was so busy in the interval that threads may have waited; false if not
+ * known. */
+static bool is_saturated(const struct nm_snap_cpu *cpu)
 {
-	double min_gain = config->rules.balance_min_gain;
-	return (struct nm_balance_rules){
-		.selection = config->threads.selection,
-		.begin = config->rules.balance_begin,
-		.end = config->rules.balance_end,
-		.persist = (unsigned)config->rules.balance_persist,
-		.overload = config->rules.balance_overload,
-		.relief = config->rules.paper ? 0 : RELIEF,
-		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
-		.max_moves = config->rules.moves_per_interval,
-		.idle_max = config->rules.balance_idle_max,
-	};
+	return cpu->usable && cpu->busy_share >= 1 - NM_WAIT_SHARE;
 }
 
-struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread,
-						uint64_t interval,
-						const struct nm_proc_schedstat *reading)
+/* Returns the maximum demand on the CPU: all its threads may have waited all the time. */
+static double max_load(const struct nm_snap_cpu *cpu)
+{
+	if (!is_saturated(cpu))
+		return isnan(cpu->busy_share) ? 0 : cpu->busy_share;
+	return cpu->nr_main_threads > 1 ? cpu->nr_main_threads : 1;
+}
+
+struct span {
+	double most, least; /* sums over a node's usable CPUs */
+	unsigned cpus;
+};
+
+/* Returns the largest difference between the loads of two nodes that is possible. */
+static double widest_gap(const struct nm_snapshot *snapshot)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	nm_autofree struct span *spans = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*spans)));
+	for (unsigned i = 0; i < topology->nr_cpus; i++) {
+		const struct nm_snap_cpu *cpu = &snapshot->cpus[i];
+		if (!cpu->usable || cpu->node < 0)
+			continue;
+		spans[cpu->node].most += max_load(cpu);
+		spans[cpu->node].least += isnan(cpu->busy_share) ? 0 : cpu->busy_share;
+		spans[cpu->node].cpus++;
+	}
+	double most = 0, least = INFINITY;
+	for (unsigned k = 0; k < topology->nr_nodes; k++) {
+		if (spans[k].cpus == 0)
+			continue;
+		most = fmax(most, spans[k].most / spans[k].cpus);
+		least = fmin(least, spans[k].least / spans[k].cpus);
+	}
+	return most - least;
+}
+
+struct queue {
+	uint32_t cpu;
+	unsigned nr_main_threads;
+};
+
+static int by_thread_count(const void *left, const void *right)
+{
+	const struct queue *a = left, *b = right;
+	return NM_COMPARE(b->nr_main_threads, a->nr_main_threads) ?: NM_COMPARE(a->cpu, b->cpu);
+}
+
+void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct nm_config *config,
+				size_t most, uint32_t *ret_threads, size_t *ret_count)
+{
+	unsigned nr_cpus = snapshot->topology->nr_cpus;
+	*ret_count = 0;
+	if (!(widest_gap(snapshot) > config->rules.balance_end))
+		return;
+	/* A thread that is alone on its CPU is listed, too: unmanaged tasks may have made it
+	 * wait. */
+	nm_autofree struct queue *queues = nm_must(calloc(nr_cpus + 1U, sizeof(*queues)));
+	size_t nr_queues = 0, count = 0;
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		if (is_saturated(&snapshot->cpus[cpu]))
+			queues[nr_queues++] = (struct queue){
+				.cpu = cpu, .nr_main_threads = snapshot->cpus[cpu].nr_main_threads};
+	qsort(queues, nr_queues, sizeof(*queues), by_thread_count);
+	for (size_t i = 0; i < nr_queues; i++) {
+		const struct nm_snap_cpu *cpu = &snapshot->cpus[queues[i].cpu];
+		for (unsigned k = 0; k < cpu->nr_main_threads && count < most; k++)
+			ret_threads[count++] = snapshot->main_threads[cpu->first_main_thread + k];
+	}
+	*ret_count = count;
+}
+
+void nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread, uint64_t interval,
+			     const struct nm_proc_schedstat *reading)
 {
 	struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, thread);
 	const struct nm_proc_schedstat last = known->last;
+	double run_ns = (double)(reading->run_ns - last.run_ns);
+	double delay_ns = (double)(reading->delay_ns - last.delay_ns);
+	double length_ns = (double)(reading->read_ns - last.read_ns);
 	bool comparable = known->read_interval != 0 && known->read_interval + 1 == interval &&
-			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns;
+			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns &&
+			  length_ns > 0;
 	known->read_interval = interval;
 	known->last = *reading;
-	if (!comparable)
-		return (struct nm_balance_times){0};
-	return (struct nm_balance_times){.run_ns = reading->run_ns - last.run_ns,
-					 .delay_ns = reading->delay_ns - last.delay_ns,
-					 .length_ns = reading->read_ns - last.read_ns};
+	known->load = comparable ? fmin(1, (run_ns + delay_ns) / length_ns) : NAN;
+	known->waiting = comparable && delay_ns > 0 && delay_ns >= NM_WAIT_SHARE * length_ns;
 }
 
-void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config, const struct nm_balance_times *times)
+double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			uint32_t thread)
 {
-	/* By index of the snapshot's threads and processes. */
-	nm_autofree const double **resident =
-		nm_must(calloc(snapshot->nr_processes + 1, sizeof(*resident)));
-	nm_autofree enum nm_dtas_type *types =
-		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*types)));
-	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
-	const struct nm_balance_rules rules = nm_balancer_rules(config);
-	struct nm_balance_result result = {0};
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
-	for (size_t i = 0; i < snapshot->nr_processes; i++) {
-		const struct nm_residence *residence =
-			nm_balancer_residence(balancer, snapshot->processes[i].pid);
-		resident[i] = residence ? residence->pages : NULL;
-	}
-	const struct nm_balance_measurements measurements = {
-		.snapshot = snapshot,
-		.times = times,
-		.resident = resident,
-		.types = balancer->split ? types : NULL,
-		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
-		.min_run = config->rules.min_run,
-	};
-	nm_balance_input_build(&measurements, &arrays);
-	nm_balance_round(&arrays.input, &rules, &balancer->state, &result);
-	nm_balance_result_clear(&balancer->result);
-	balancer->result = result;
-	balancer->tally.stopped_by_gain += result.stopped_by_gain;
-	balancer->tally.unknown += result.unknown;
-	balancer->tally.stopped_by_leader += result.stopped_by_leader;
-}
-
-static struct nm_balance_reason reason_of(const struct nm_balancer *balancer,
-					  const struct nm_snapshot *snapshot,
-					  const struct nm_config *config,
-					  const struct nm_balance_move *move)
-{
-	const struct nm_residence *residence =
-		nm_balancer_residence(balancer, snapshot->threads[move->thread].pid);
-	return (struct nm_balance_reason){
-		.given = true,
-		.selection = config->threads.selection,
-		.by = move->reason,
-		.metric = move->metric,
-		.cost_change = move->cost_change,
-		.load = move->load,
-		.load_from = move->load_from,
-		.load_to = move->load_to,
-		.gap = balancer->result.gap,
-		.gain = move->gain,
-		.resident = residence ? residence->resident : NAN,
-		.age_s = residence ? (double)residence->age_ns / (double)NM_NSEC_PER_SEC : NAN,
-	};
-}
-
-static void propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		    const struct nm_config *config, const struct nm_balance_move *move,
-		    struct nm_proposal *ret)
-{
-	*ret = (struct nm_proposal){
-		.kind = NM_PROPOSAL_MIGRATE,
-		.moves[0] = {.thread = move->thread,
-			     .cpu_from = move->cpu_from,
-			     .cpu_to = move->cpu_to,
-			     .node_from = move->node_from,
-			     .node_to = move->node_to,
-			     .record = NAN,
-			     .within = nm_balancer_lease(
-				     balancer,
-				     nm_balancer_thread(balancer, move->thread)->behaviour.type,
-				     move->node_to, move->cpu_to)},
-		.draw = NAN,
-		.cost_before = NAN,
-		.cost_after = NAN,
-		.shared = {NAN, NAN},
-		.balance = reason_of(balancer, snapshot, config, move),
-	};
-	ret->gain = nm_gate_gain(snapshot, ret->moves, 1);
-}
-
-void nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			 const struct nm_config *config, struct nm_proposals *ret)
-{
-	const struct nm_balance_result *result = &balancer->result;
-	struct nm_proposals proposals = {.count = result->count};
-	proposals.items = nm_must(calloc(result->count + 1, sizeof(*proposals.items)));
-	for (size_t i = 0; i < result->count; i++)
-		propose(balancer, snapshot, config, &result->moves[i], &proposals.items[i]);
-	*ret = proposals;
+	const struct nm_snap_thread *state = &snapshot->threads[thread];
+	const struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, thread);
+	if (state->main_cpu < 0)
+		return 0;
+	if (known->read_interval == snapshot->interval && !isnan(known->load))
+		return known->load;
+	return is_saturated(&snapshot->cpus[state->main_cpu]) ? NAN : state->run_share;
 }
 
 void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision)
@@ -185,10 +162,15 @@ static void close_balancer(void *state)
 	nm_balancer_free(state);
 }
 
+/* The proposals of the round of this interval. They refer to CPUs of the balancer, which must
+ * outlive them. */
 static int propose_balance(void *state, const struct nm_policy_input *input,
 			   struct nm_proposals *ret)
 {
-	nm_balancer_propose(state, input->snapshot, input->config, ret);
+	struct nm_balancer *balancer = state;
+	(void)input;
+	*ret = balancer->proposals;
+	balancer->proposals = (struct nm_proposals){0};
 	return 0;
 }
 

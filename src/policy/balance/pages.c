@@ -57,8 +57,10 @@ static void estimate(const struct nm_balancer *balancer, struct nm_residence *re
 	double resident = (double)residence->rss_bytes / balancer->page_bytes, sum = 0;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
 		sum += found[k];
-	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
-		residence->pages[k] = sum > 0 ? resident * (found[k] / sum) : 0;
+	memset(residence->pages, 0, balancer->topology->nr_nodes * sizeof(*residence->pages));
+	for (unsigned k = 0; sum > 0 && k < balancer->topology->nr_nodes; k++)
+		residence->pages[balancer->topology->nodes[k].nearest_with_cpus] +=
+			resident * (found[k] / sum);
 	residence->resident = resident;
 	residence->age_ns = counted ? now_ns - residence->counted_ns : 0;
 	residence->known = sum > 0;
