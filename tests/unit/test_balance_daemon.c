@@ -350,15 +350,15 @@ static void nodes_that_change_begin_anew(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->rules.balance_persist = 1000;
 	live(4);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 6);
 	world.daemon.options.topology.load = load_a_node_per_cpu;
 	world.fake->online &= ~fake_cpus(CPUS - 1, CPUS - 1);
 	live(1);
 	assert_int_equal(count_logged("CPUs changed; online: 0-6"), 1);
 	assert_ptr_equal(nm_balancer_of(&world.daemon)->topology, world.daemon.pipeline.topology);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 0);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 0);
 	live(2);
-	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 6);
 }
 
 static void the_status_contains_balancing_metrics(void **state)
