@@ -63,6 +63,8 @@ enum nm_part {
 	NM_PART_BALANCE,
 };
 
+#define NM_STATUS_LINE_BYTES 192
+
 /* A copy of all values. Texts are borrowed; NULL: unknown. */
 struct nm_statistics {
 	unsigned parts; /* known: bits 1 << enum nm_part */
@@ -71,6 +73,8 @@ struct nm_statistics {
 		bool paused, dry_run, blind, idle;
 		bool homes;	 /* policy "auto" */
 		bool unrestored; /* the last pause could not restore all CPU affinities */
+		char line[NM_STATUS_LINE_BYTES]; /* nm_status_line() */
+		const char *summary;		 /* that line */
 		double interval_s, resident_bytes, started_s;
 		uint64_t late_max_ms, cpu_ns;
 	} service;

@@ -343,7 +343,7 @@ struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster);
 
 /* ---- times.c: how long threads ran and waited for CPUs ---- */
 
-/* What a thread did in a period. */
+/* The activity of a thread in a period. */
 struct nm_thread_times {
 	uint64_t run_ns, delay_ns; /* it ran; it was runnable, and waited for a CPU */
 	uint64_t runs;		   /* how often it was put on a CPU */

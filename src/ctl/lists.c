@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of the daemon: status, processes, threads, decisions. */
+/* Lists of the daemon: processes, threads, decisions. */
 #include <string.h>
 
 #include "cell.h"
 #include "ctl.h"
 
 #define USUAL_LINES 20
-
-int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
-{
-	nm_auto(json_decrefp) json_t *document = NULL;
-	(void)words;
-	int r = nm_ctl_fetch(NULL, &document);
-	if (r != EXIT_SUCCESS)
-		return r;
-	json_t *status = json_object_get(document, "status");
-	if (ctl->json)
-		return nm_ctl_print_document("status", json_incref(status));
-	nm_ctl_print_lines(stdout, &ctl->style, status);
-	return nm_ctl_close_output();
-}
 
 /* Takes over the rows. */
 static int show_rows(const struct nm_ctl *ctl, const struct nm_table *table, json_t *rows)

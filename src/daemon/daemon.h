@@ -147,7 +147,7 @@ struct nm_reported {
 	uint32_t missing;
 	enum nm_performance performance;
 	bool first_touches; /* that only first touches are sampled */
-	char status[192];   /* sent to systemd */
+	char status[NM_STATUS_LINE_BYTES]; /* sent to systemd */
 	uint64_t status_ns, composed_ns; /* when it was sent; when it was last composed */
 	uint64_t summary_ns; /* time of the last summary */
 };

@@ -176,6 +176,8 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
 
 	nm_statistics_gather_totals(daemon, ret);
+	nm_status_line(ret, ret->service.line, sizeof(ret->service.line));
+	ret->service.summary = ret->service.line;
 	ret->service.resident_bytes = resident_bytes();
 	/* The counters survive a pause, which ends the policy. */
 	if (nm_placement_of(daemon) || daemon->tally.homes.granted > 0)

@@ -38,6 +38,7 @@ const struct nm_statistic nm_statistic_rows[] = {
 		"Always 1; version, sampling source, and policies of threads and pages.",
 		"version", "source", "policy", "pages_policy")},
 	{STATUS("version"), VALUE(SERVICE, service.version)},
+	{STATUS("summary"), VALUE(SERVICE, service.summary)},
 	{STATUS("source"), VALUE(SERVICE, service.source)},
 	{STATUS("policy"), VALUE(SERVICE, service.policy)},
 	{STATUS("paused"),

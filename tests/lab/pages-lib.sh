@@ -13,7 +13,7 @@ full && still_s=10 span=120
 
 # Prints the last number of that name in the status of the daemon; 0 if there is none.
 status_of() { # NAME
-	numa-migrctl status | awk -F': ' -v name="$1" '{ gsub(/ /, "", $1) } $1 == name { n = $2 } END { print n + 0 }'
+	numa-migrctl status --json | awk -F: -v name="$1" '{ gsub(/[ ",]/, "") } $1 == name { n = $2 } END { print n + 0 }'
 }
 
 # Pages that the kernel has moved, on behalf of any program, and huge pages that it split for that.

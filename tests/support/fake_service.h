@@ -41,7 +41,7 @@ static const char fake_document[] =
 	"{\"status\":{\"version\":\"0.1.0\",\"source\":\"ibs\",\"policy\":\"imar2\","
 	"\"processes_managed\":2,\"threads_managed\":3,\"leases\":1,\"samples\":5000000000,\"local_"
 	"share\":0.75,"
-	"\"paused\":false,\"named\":\"caf\xc3\xa9 \\u001b[31m\",\"tuple\":[1,-2]},"
+	"\"paused\":false,\"summary\":\"caf\xc3\xa9 \\u001b[31m\",\"tuple\":[1,-2]},"
 	"\"nodes\":[" FAKE_NODE(0, "0-3", 1.0, 0.6) "," FAKE_NODE(
 		1, "4-7", 0.25,
 		0.4) "],"

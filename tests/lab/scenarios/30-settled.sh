@@ -16,7 +16,7 @@ done
 echo "sampling: { $UNCAPPED };" >"$CONF"
 systemctl start numa-migrd
 sleep $((duration + 5)) # beside the warm-up
-note "$(numa-migrctl status | tr -s ' \n' ' ;')"
+note "$(numa-migrctl status --json | tr -s ' \n' ' ')"
 check_equal "no move in $duration s" 0 "$(count_entries KIND=migrate)"
 check_equal "no swap" 0 "$(count_entries KIND=swap)"
 for node in 0 1 2 3; do

@@ -10,7 +10,7 @@
 readonly HELD_S=60 STOP_S=25 NOBODY=65534
 readonly LEDGER=/run/numa-migrd/ledger
 
-value_of() { numa-migrctl status | awk -F': *' -v name="$1" '{ gsub(/ /, "", $1) } $1 == name { print $2 }'; } # NAME
+value_of() { numa-migrctl status --json | awk -F':' -v name="$1" '{ gsub(/[ ",]/, "") } $1 == name { print $2 }'; } # NAME
 
 # Sets `holder` to its id and `held` to those of the processes.
 hold() { # COUNT

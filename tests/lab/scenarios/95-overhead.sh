@@ -37,7 +37,7 @@ settings_pmu none '' 'load*'
 start_beside
 sleep 5
 measure
-note "$(numa-migrctl status | tr -s ' \n' ' ;')"
+note "$(numa-migrctl status --json | tr -s ' \n' ' ')"
 figure imar2_sampling_stall_percent "$(increase "$per_line" "$old_per_line")" %
 figure imar2_sampling_accesses_percent "$(increase "$accesses" "$old_accesses")" %
 figure imar2_sampling_speed_percent "$(increase "$lines_s" "$old_lines_s")" %_emulated

@@ -122,7 +122,7 @@ run_with() { # RULE MEMORY NAME [PARAMETERS]
 	mark_journal
 	start_beside
 	measure "overload_$2_$3"
-	note "$3: $(moves); $(numa-migrctl status | tr -s ' \n' ' ;')"
+	note "$3: $(moves); $(numa-migrctl status --json | tr -s ' \n' ' ')"
 }
 
 # Wherever their pages are: the papers' rules.

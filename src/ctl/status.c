@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl status: the state of the service in a few lines. */
+#include "ctl.h"
+
+static json_int_t number_of(const json_t *status, const char *name)
+{
+	return json_integer_value(json_object_get(status, name));
+}
+
+static json_t *policy_text(const json_t *status)
+{
+	bool dry_run = json_is_true(json_object_get(status, "dry_run"));
+	const char *policy = json_string_value(json_object_get(status, "policy"));
+	return json_sprintf("%s, %lld placed%s", policy ? policy : "none",
+			    number_of(status, "processes_placed"), dry_run ? ", dry run" : "");
+}
+
+static json_t *verdicts_text(const json_t *status)
+{
+	return json_sprintf(
+		"%lld improved, %lld neutral, %lld rolled back, %lld cancelled, %lld inconclusive",
+		number_of(status, "verdicts_improved"), number_of(status, "verdicts_neutral"),
+		number_of(status, "verdicts_rolled_back"), number_of(status, "verdicts_cancelled"),
+		number_of(status, "verdicts_inconclusive"));
+}
+
+/* Returns the lines for display; NULL: out of memory. */
+static json_t *lines_of(const json_t *status)
+{
+	double cost = json_number_value(json_object_get(status, "cpu_share"));
+	return json_pack("{sO*sO*sosososO*sO*}", "state", json_object_get(status, "summary"),
+			 "sampling", json_object_get(status, "source"), "policy",
+			 policy_text(status), "verdicts", verdicts_text(status), "cost",
+			 json_sprintf("%.2f %% of one CPU", 100 * cost), "today",
+			 json_object_get(status, "compared_today"), "yesterday",
+			 json_object_get(status, "compared_yesterday"));
+}
+
+int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *document = NULL;
+	(void)words;
+	int r = nm_ctl_fetch(NULL, &document);
+	if (r != EXIT_SUCCESS)
+		return r;
+	json_t *status = json_object_get(document, "status");
+	if (ctl->json)
+		return nm_ctl_print_document("status", json_incref(status));
+	nm_auto(json_decrefp) json_t *lines = lines_of(status);
+	nm_ctl_print_lines(stdout, &ctl->style, lines);
+	return nm_ctl_close_output();
+}
