@@ -275,7 +275,7 @@ struct nm_memory_process {
 	unsigned periods; /* placement periods for which its pages have waited */
 };
 
-/* A page that should move, found since the last nm_memory_clear_wanted(). */
+/* A page that should move, found since the last nm_memory_update(). */
 struct nm_memory_wanted {
 	uint32_t pid;
 	int16_t from, to; /* node indices */
@@ -313,7 +313,9 @@ void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample);
 /* Counts the collected samples. Must be called after each drain, and before the functions below. */
 void nm_memory_flush(struct nm_memory *memory);
 
-/* Performs the housekeeping of the table of pages (nm_pages_update()). Called by the tick. */
+/* Performs the housekeeping of the table of pages (nm_pages_update()), and clears the list of pages
+ * that should move: those that were not tried can be found again. Called by the tick after
+ * decisions about pages. */
 void nm_memory_update(struct nm_memory *memory);
 
 /* Returns the processes of the last snapshot in its order. Valid until nm_memory_follow(). */
@@ -328,12 +330,11 @@ const struct nm_memory_process *nm_memory_process(const struct nm_memory *memory
  */
 void nm_memory_mapping_over(struct nm_memory *memory, uint32_t pid, bool mapped);
 
-/* Returns the pages that should move. The caller settles those that it tried to move, and clears
- * the list, so that the others can be found again. */
+/* Returns the pages that should move. The caller settles those that it tried to move. Valid until
+ * nm_memory_update(). */
 size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_wanted **ret);
 void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outcome outcome,
 		      unsigned node);
-void nm_memory_clear_wanted(struct nm_memory *memory);
 
 /* Marks a page as handed over to the mover: it stays pending, and is not found again, until
  * nm_memory_settle_page(). */

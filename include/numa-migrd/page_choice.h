@@ -45,6 +45,7 @@ struct nm_page_refusal {
 struct nm_page_process {
 	uint32_t pid;
 	uint64_t start_ticks;
+	uint64_t domain;
 	uint16_t owner; /* in the table of pages; 0: its pages may not be moved (any more) */
 	bool held;	/* its threads are not placed yet */
 	bool waits;	/* for a verdict or a rollback */
@@ -95,7 +96,6 @@ struct nm_page_input {
 	const struct nm_memory *memory;
 	const struct nm_contention *contention;
 	uint64_t interval;
-	uint64_t cooldown; /* page_cooldown_s in intervals */
 };
 
 /* Pages of one process, chosen for one reason. */
@@ -118,8 +118,7 @@ void nm_page_ranges_choose(const struct nm_page_input *input, struct nm_page_pro
 			   struct nm_page_budget *room, struct nm_page_choices *choices);
 /* Restores the state of the process, because the pages chosen could not be submitted. */
 void nm_page_ranges_restore(struct nm_page_process *process, const struct nm_page_choices *choices);
-/* Notes that the page at this address was not moved because of a lack of memory or data: its range
- * is requested again. */
+/* Notes that the page at this address was not moved: its range is requested again. */
 void nm_page_ranges_mark_missed(struct nm_page_process *process, uint64_t address);
 
 /* ---- movable.c: pages that may move ---- */
@@ -128,11 +127,9 @@ void nm_page_ranges_mark_missed(struct nm_page_process *process, uint64_t addres
 bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, uint64_t bytes);
 /* Returns whether the page was refused since its mapping last changed. */
 bool nm_page_is_refused(const struct nm_page_process *process, uint64_t address);
-/* Records that the page was refused by the rules or by the kernel: NM_PAGE_REFUSED_TIMES times if
- * another attempt would fail, too, 1 if it was busy. */
-void nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times);
-/* Records that the page was moved. */
-void nm_page_accept(struct nm_page_process *process, uint64_t address);
+/* Notes the result of a page: a refusal, by the rules or by the kernel; and one that a lack of
+ * memory or data has left in a range that is recorded as placed. */
+void nm_page_note(struct nm_page_process *process, const struct nm_page_step *step, bool of_range);
 /* Sets the mappings that may move, and takes the array over. Refusals of pages whose mapping has
  * changed expire. */
 void nm_page_set_mappings(struct nm_page_process *process, struct nm_range *ranges, size_t count);
@@ -159,5 +156,46 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 double nm_page_rule_exclusivity(const struct nm_memory *memory, unsigned nr_nodes,
 				const struct nm_memory_wanted *wanted,
 				const struct nm_page_selection *found, size_t count);
+
+/* ---- outcome.c: what follows from results ---- */
+
+/* Counts the result of a page. */
+void nm_page_results_add(struct nm_page_results *results, const struct nm_page_step *step);
+/* Returns the result for the table of pages; error: that of the batch. */
+enum nm_page_outcome nm_page_outcome_of(const struct nm_page_step *step, int error);
+/* Returns page_cooldown_s in intervals. */
+uint64_t nm_page_cooldown(const struct nm_config *config);
+/* A thread of the process was moved to another node: its pages stay until accesses from there are
+ * counted. */
+void nm_page_threads_moved(struct nm_page_process *process, uint64_t interval);
+/* Pages that were moved without gain stay, twice as long after each further rollback. */
+void nm_page_judged(struct nm_page_process *process, const struct nm_verdict *verdict,
+		    const struct nm_config *config, uint64_t interval);
+
+/* ---- balancing.c: coexistence with automatic NUMA balancing ---- */
+
+enum nm_balancing_mode {
+	NM_PAGES_ALONE,	   /* it is off */
+	NM_PAGES_YIELDED,  /* it is on, and pages are left to it */
+	NM_PAGES_WARNED,   /* it is on, and the daemon moves pages, too */
+	NM_PAGES_MANAGED,  /* the daemon turns it off */
+	NM_PAGES_REFUSED,  /* the daemon may not turn it off; pages are left to it */
+	NM_PAGES_NEEDED,   /* without its faults there would be no samples; pages are left to it */
+	NM_PAGES_INJECTED, /* the daemon has turned it on for its faults; pages are left to it */
+};
+
+struct nm_balancing_text {
+	bool moves_pages;
+	const char *name; /* in the status */
+	int priority;	  /* of the message, LOG_* */
+	const char *message;
+};
+const struct nm_balancing_text *nm_balancing_text_of(enum nm_balancing_mode mode);
+
+/* Returns the mode, except REFUSED. balancing: kernel.numa_balancing; managing: the daemon has
+ * turned it off; samples_otherwise: accesses are sampled without its faults. Called in each
+ * interval before pages are moved. */
+enum nm_balancing_mode nm_balancing_mode_of(const struct nm_config *config, int balancing,
+					    bool managing, bool samples_otherwise);
 
 #endif

@@ -15,7 +15,7 @@
 #include "numa-migrd/journal.h"
 #include "numa-migrd/judge.h"
 #include "numa-migrd/memory.h"
-#include "numa-migrd/mover.h"
+#include "numa-migrd/page_stage.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/tasks.h"
@@ -42,12 +42,6 @@ struct nm_tally {
 	uint64_t stuck;	    /* threads without a destination in the last lottery */
 	struct nm_home_tally homes;
 	uint64_t suppressed; /* journal entries, as of the last summary */
-};
-
-struct nm_page_tally {
-	uint64_t decisions, moved, bytes, elsewhere, refused, failed, untried;
-	uint64_t verdicts[NM_VERDICT_KINDS];
-	uint64_t forgotten; /* moved without a record of the original node */
 };
 
 /* Parts of the statistics; one that does not run is unknown. */

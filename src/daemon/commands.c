@@ -69,7 +69,8 @@ static int release_known(struct nm_daemon *daemon, uint32_t pid)
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
 	if (r < 0)
 		return r;
-	nm_page_stage_drop(daemon, pid);
+	if (daemon->pipeline.pages)
+		nm_page_stage_drop(daemon->pipeline.pages, pid);
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
 	nm_runtime_save_released(daemon);
 	return failed ? -EIO : 0;
@@ -141,7 +142,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 		nm_home_stage_configure(daemon);
 		nm_trial_stage_configure(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
-		nm_page_tracking_configure(daemon);
+		nm_pipeline_configure_pages(daemon);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);
 		nm_report_sampling_source(daemon);

@@ -11,14 +11,14 @@
 #include "numa-migrd/control.h"
 #include "numa-migrd/decision_lines.h"
 #include "numa-migrd/homes.h"
+#include "numa-migrd/isolation.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/judge.h"
 #include "numa-migrd/lease.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
-#include "numa-migrd/mover.h"
+#include "numa-migrd/page_stage.h"
 #include "numa-migrd/plan.h"
-#include "numa-migrd/isolation.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/proc.h"
@@ -30,7 +30,6 @@
 #include "numa-migrd/views.h"
 #include "numa-migrd/worker.h"
 #include "options.h"
-#include "page_stage.h"
 
 /* Properties of the machine's memory when last read, to detect changes. */
 struct nm_memory_fingerprint {
@@ -73,7 +72,7 @@ struct nm_pipeline {
 	struct nm_policies policies;
 	struct nm_feedback *feedback;	 /* IMAR² only */
 	struct nm_kmaf_clock aged;	 /* communication, with policies other than kMAF */
-	struct nm_memory *memory;	 /* NULL: not needed, see nm_page_tracking_restart() */
+	struct nm_memory *memory;	 /* NULL: not needed, see nm_pipeline_restart_pages() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balance_stage balance; /* all zero without the state of policy "balance" */
 	struct nm_migrations migrations; /* of homes and of pages */
@@ -114,6 +113,8 @@ struct nm_machine_state {
 	struct nm_memory_fingerprint memory_fingerprint;
 	struct nm_isolation isolation; /* {0} before the first interval */
 	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
+	enum nm_balancing_mode balancing_mode; /* that was logged last */
+	bool balancing_managed;	 /* turned off by the daemon, see pages.numa_balancing */
 	bool balancing_switched; /* by the daemon, see sampling.inject */
 	int balancing_error;	 /* of the last attempt to enable it; logged when it changes */
 };
@@ -223,6 +224,9 @@ bool nm_may_draw_threads(const struct nm_daemon *daemon);
  * a stage that has ended, whose batches are bulk or not. */
 void nm_open_mover(struct nm_daemon *daemon);
 void nm_release_mover(struct nm_daemon *daemon, bool bulk);
+/* Returns what moving pages uses, as of this interval; snapshot: NULL between ticks. */
+struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
+					 const struct nm_snapshot *snapshot);
 /* Opens the state of a policy. */
 void nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 
@@ -240,6 +244,11 @@ void nm_pipeline_clear(struct nm_daemon *daemon);
 void nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Closes the states of the policies, because the machine or the policy has changed. */
 void nm_pipeline_close_policies(struct nm_daemon *daemon);
+/* Starts, reconfigures or stops the tracking of pages, and their moves, according to the
+ * configuration. */
+void nm_pipeline_configure_pages(struct nm_daemon *daemon);
+/* Restarts both, because node indices have changed. */
+void nm_pipeline_restart_pages(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 
@@ -334,35 +343,6 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
 			 uint64_t now_ns, uint64_t interval_ns);
 
-/* ---- page_tracking.c: pages and communication ---- */
-
-/* Starts, reconfigures or stops the tracking of pages, according to the configuration. */
-void nm_page_tracking_configure(struct nm_daemon *daemon);
-/* Restarts it, because node indices have changed. It is not started unless pages.policy or
- * threads.policy needs it. */
-void nm_page_tracking_restart(struct nm_daemon *daemon);
-/* Follows the threads of the snapshot. Called before decisions about pages. */
-void nm_page_tracking_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
-/* Performs the housekeeping. Called after decisions about pages. */
-void nm_page_tracking_update(struct nm_daemon *daemon);
-
-/* ---- page_stage.c: moving pages to the nodes that use them ---- */
-
-/* Called by nm_page_tracking_configure() and nm_page_tracking_restart(), with the same effects. */
-void nm_page_stage_configure(struct nm_daemon *daemon);
-void nm_page_stage_restart(struct nm_daemon *daemon);
-void nm_page_stage_close(struct nm_daemon *daemon);
-/* Counts an access, if pages are moved. This is the hot path. */
-void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample);
-/* Notes that threads were moved: their pages stay until accesses from the new node are counted. */
-void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision);
-void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
-/* Removes a process that was released. */
-void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
-/* Runs one interval: collects the results of the last moves, and submits the next ones. */
-void nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
-
 /* ---- balance_stage.c: overloaded nodes ---- */
 
 /* Returns the state of policy "balance"; NULL: another policy, or not yet. */
@@ -436,6 +416,11 @@ void nm_exporter_close(struct nm_daemon *daemon);
 
 void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
+/* Checks kernel.numa_balancing, turns it off if configured, and logs changes. Returns whether the
+ * daemon may move pages. Called in each interval. */
+bool nm_balancing_leaves_pages(struct nm_daemon *daemon);
+/* Restores the setting if the daemon has turned it off. */
+void nm_restore_balancing(struct nm_daemon *daemon);
 
 /* ---- report.c: entries of the journal, and the status for systemd ---- */
 

@@ -29,7 +29,7 @@ static void handle_sample(void *context, struct nm_sample *sample)
 	if (daemon->pipeline.memory)
 		nm_memory_add(daemon->pipeline.memory, sample);
 	if (daemon->pipeline.pages)
-		nm_page_stage_add(daemon, sample);
+		nm_page_stage_add(daemon->pipeline.pages, sample, daemon->tally.intervals);
 }
 
 static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,
@@ -44,7 +44,8 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 		nm_metrics_forget(pipeline->metrics, event->tid);
 	if (pipeline->memory)
 		nm_memory_task_event(pipeline->memory, event);
-	nm_page_stage_task_event(daemon, event);
+	if (pipeline->pages)
+		nm_page_stage_task_event(pipeline->pages, pipeline->roster, event);
 	nm_home_stage_task_event(daemon, event, now_ns);
 }
 

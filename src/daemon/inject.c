@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes memory accesses visible if no other source does; opt-in. */
+/* Makes memory accesses visible if no other source does (opt-in), and turns kernel.numa_balancing
+ * off while the daemon moves pages (pages.numa_balancing). */
 #include <math.h>
 #include <string.h>
 
@@ -113,4 +114,55 @@ void nm_inject(struct nm_daemon *daemon)
 	/* Requested again, so that a helper that was restarted meanwhile gets the request. */
 	if (inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);
+}
+
+/* ---- pages.numa_balancing ---- */
+
+/* Returns whether accesses are sampled without the kernel's hinting faults. */
+static bool samples_otherwise(const struct nm_daemon *daemon)
+{
+	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->injection.unusable)
+		return true;
+	return daemon->pipeline.source &&
+	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
+}
+
+/* Requested in every interval, so that a helper that was restarted meanwhile gets the request. In a
+ * dry run (-EROFS) the mode shows what would be done. */
+static enum nm_balancing_mode turn_balancing_off(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	int r = platform->ops->numa_balancing_set(platform, 0);
+	daemon->machine.balancing_managed = r == 0;
+	return r == 0 || r == -EROFS ? NM_PAGES_MANAGED : NM_PAGES_REFUSED;
+}
+
+void nm_restore_balancing(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (daemon->machine.balancing_managed)
+		(void)platform->ops->numa_balancing_set(platform, -1);
+	daemon->machine.balancing_managed = false;
+}
+
+bool nm_balancing_leaves_pages(struct nm_daemon *daemon)
+{
+	struct nm_machine_state *machine = &daemon->machine;
+	if (daemon->config->pages.policy == NM_PAGES_AUTO && nm_balances_nodes(machine->balancing))
+		return false;
+	machine->balancing = nm_machine_read_balancing(daemon);
+	enum nm_balancing_mode mode =
+		nm_balancing_mode_of(daemon->config, machine->balancing, machine->balancing_managed,
+				     samples_otherwise(daemon));
+	if (mode == NM_PAGES_NEEDED)
+		nm_restore_balancing(daemon);
+	if (mode == NM_PAGES_MANAGED)
+		mode = turn_balancing_off(daemon);
+	const struct nm_balancing_text *text = nm_balancing_text_of(mode);
+	/* Logged once, and when it changes. The first value is not logged if only the daemon moves
+	 * pages. */
+	if (mode != machine->balancing_mode)
+		nm_report(daemon, NM_MESSAGE_COEXIST, text->priority, "%s", text->message);
+	machine->balancing_mode = mode;
+	return text->moves_pages;
 }

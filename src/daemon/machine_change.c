@@ -30,7 +30,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
-	nm_page_tracking_restart(daemon);
+	nm_pipeline_restart_pages(daemon);
 	if (!pipeline->source || nm_topology_is_single(topology))
 		nm_pipeline_open_source(daemon); /* or close it */
 }

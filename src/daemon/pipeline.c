@@ -57,6 +57,91 @@ static int open_machine(struct nm_daemon *daemon)
 	return 0;
 }
 
+/* ---- pages ---- */
+
+/* By default only accesses sampled by hardware are followed: first touches show no exclusivity. */
+static bool tracks_pages(const struct nm_daemon *daemon)
+{
+	const struct nm_config *config = daemon->config;
+	struct nm_source *source = daemon->pipeline.source;
+	if (nm_topology_is_single(daemon->pipeline.topology))
+		return false;
+	if (nm_config_follows_pages(config) || config->threads.policy == NM_POLICY_KMAF)
+		return true;
+	return nm_config_moves_pages(config) && source &&
+	       nm_source_status(source)->memory != NM_MEMORY_NONE;
+}
+
+static void report_barred(struct nm_daemon *daemon)
+{
+	if (daemon->config->pages.policy != NM_PAGES_AUTO &&
+	    nm_mover_is_barred(daemon->pipeline.mover))
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "No pages migrated: isolated or nohz_full CPUs (allow with "
+			  "pages.also = ( \"isolated\" ))");
+}
+
+static void close_page_stage(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->pages) {
+		nm_restore_balancing(daemon);
+		daemon->machine.balancing_mode = NM_PAGES_ALONE;
+		nm_verifier_drop_pages(pipeline->verifier);
+		nm_migrations_drop(&pipeline->migrations, NM_DECISION_PAGES, false);
+	}
+	nm_page_stage_free(NM_TAKE(pipeline->pages));
+	nm_release_mover(daemon, false);
+}
+
+static void reopen_page_stage(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	close_page_stage(daemon);
+	if (!nm_config_moves_pages(daemon->config) || !pipeline->memory)
+		return;
+	nm_open_mover(daemon);
+	pipeline->pages = nm_page_stage_new(pipeline->topology, pipeline->memory, pipeline->mover);
+	report_barred(daemon);
+}
+
+void nm_pipeline_restart_pages(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_rng keys;
+	uint64_t key[4];
+	close_page_stage(daemon);
+	nm_memory_free(NM_TAKE(pipeline->memory));
+	if (!tracks_pages(daemon))
+		return;
+	/* A separate generator, so that the random numbers of decisions do not depend on this. */
+	nm_rng_seed(&keys, ~daemon->seed);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
+		key[i] = nm_rng_next(&keys);
+	nm_memory_new(pipeline->topology, daemon->config, key, &pipeline->memory);
+	reopen_page_stage(daemon);
+}
+
+void nm_pipeline_configure_pages(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (!pipeline->memory || !tracks_pages(daemon)) {
+		nm_pipeline_restart_pages(daemon);
+		return;
+	}
+	nm_memory_configure(pipeline->memory, daemon->config);
+	if (!pipeline->pages || !nm_config_moves_pages(daemon->config)) {
+		reopen_page_stage(daemon);
+		return;
+	}
+	nm_mover_configure(pipeline->mover, pipeline->topology, daemon->config);
+	report_barred(daemon);
+	if (daemon->config->pages.numa_balancing != NM_BALANCING_MANAGE)
+		nm_restore_balancing(daemon);
+}
+
+/* ---- building and destroying ---- */
+
 static int open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -79,7 +164,7 @@ static int open_stages(struct nm_daemon *daemon)
 	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 		      daemon->runtime.released, &pipeline->roster);
 	pipeline->verifier = nm_verifier_new();
-	nm_page_tracking_restart(daemon);
+	nm_pipeline_restart_pages(daemon);
 	nm_pipeline_reset_performance(daemon);
 	return 0;
 }
@@ -140,7 +225,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_actuator_records_lost(pipeline->actuator);
 	nm_watch_source(daemon);
 	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
-		nm_page_tracking_configure(daemon);
+		nm_pipeline_configure_pages(daemon);
 }
 
 int nm_pipeline_open(struct nm_daemon *daemon)
@@ -184,7 +269,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_watch_source(daemon);
 	if (pipeline->platform)
 		nm_injector_clear(&daemon->injection.injector, pipeline->platform);
-	nm_page_stage_close(daemon);
+	close_page_stage(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);
 	nm_pipeline_close_policies(daemon);

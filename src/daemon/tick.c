@@ -162,7 +162,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
-	nm_page_tracking_follow(daemon, snapshot);
+	if (daemon->pipeline.memory)
+		nm_memory_follow(daemon->pipeline.memory, snapshot);
 	if (snapshot->has_latencies)
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
@@ -177,8 +178,14 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
 	if (rollbacks.count == 0 && may_propose)
 		r = propose(daemon, snapshot);
-	if (r == 0)
-		nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
+	if (r == 0 && daemon->pipeline.pages) {
+		struct nm_page_stage_input pages = nm_page_input(daemon, snapshot);
+		pages.interval_ns = interval_ns;
+		pages.figures = figures;
+		pages.nr_figures = nr_figures;
+		pages.may_move = nm_balancing_leaves_pages(daemon);
+		nm_page_stage_tick(daemon->pipeline.pages, &pages);
+	}
 	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);
 	return r;
 }
@@ -230,7 +237,8 @@ int nm_tick(struct nm_daemon *daemon)
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	update_leases(daemon, figures, (size_t)count, now_ns);
-	nm_page_tracking_update(daemon);
+	if (pipeline->memory)
+		nm_memory_update(pipeline->memory);
 	age_communication(daemon, now_ns);
 
 	nm_inject(daemon);

@@ -51,7 +51,8 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	bool back = kind == NM_VERDICT_ROLLED_BACK;
 	bool restored = kind == NM_VERDICT_CANCELLED || (back && was_only_bound(verdict));
 	if (verdict->of == NM_DECISION_PAGES) {
-		nm_page_stage_apply_verdict(daemon, verdict);
+		const struct nm_page_stage_input input = nm_page_input(daemon, snapshot);
+		nm_page_stage_apply_verdict(daemon->pipeline.pages, &input, verdict);
 		return;
 	}
 	daemon->tally.verdicts[kind]++;

@@ -64,12 +64,13 @@ static void gather_trial(const struct nm_trial *group, struct nm_statistics *ret
 			ret->sums[measure][arm] = *nm_trial_sums(group, measure, arm);
 }
 
-static void gather_pages(const struct nm_pipeline *pipeline, struct nm_statistics *ret)
+static void gather_pages(const struct nm_daemon *daemon, struct nm_statistics *ret)
 {
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	const struct nm_page_stage *stage = pipeline->pages;
 	add_part(ret, NM_PART_PAGES);
 	ret->pages = stage->tally;
-	ret->pages_standing = nm_balancing_mode_name(stage->balancing_mode);
+	ret->pages_standing = nm_balancing_text_of(daemon->machine.balancing_mode)->name;
 	ret->mover = nm_mover_counts(pipeline->mover);
 	ret->pages_remembered = nm_migrations_remembered(&pipeline->migrations);
 	ret->memory_imbalance = stage->contention.imbalance;
@@ -186,7 +187,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	if (daemon->trial.group && daemon->config->verify.control_percent > 0)
 		gather_trial(daemon->trial.group, ret);
 	if (pipeline->pages)
-		gather_pages(pipeline, ret);
+		gather_pages(daemon, ret);
 	if (daemon->paused)
 		return;
 	gather_candidates(daemon, ret);

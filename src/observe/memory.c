@@ -21,6 +21,9 @@ struct nm_memory {
 	struct nm_affinity *affinity;
 	uint32_t now_s;
 	bool follows_all; /* pages follow threads that may leave their node, too */
+	/* Pages wait for the placement of their threads (section 3.3). Policies other than "kmaf"
+	 * place threads individually at any time, so that pages need not wait. */
+	bool waits;
 
 	struct nm_column threads;   /* of struct thread */
 	struct nm_column processes; /* of struct nm_memory_process */
@@ -53,13 +56,19 @@ static void leave(void *context, void *cell)
 		nm_affinity_leave(memory->affinity, thread->tid, memory->now_s);
 }
 
+static void set_rules(struct nm_memory *memory, const struct nm_config *config)
+{
+	memory->follows_all = config->rules.paper;
+	memory->waits = config->threads.policy == NM_POLICY_KMAF;
+}
+
 void nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
 		   const uint64_t key[4], struct nm_memory **ret)
 {
 	nm_auto(nm_memory_freep) struct nm_memory *memory = nm_must(calloc(1, sizeof(*memory)));
 
 	memory->topology = topology;
-	memory->follows_all = config->rules.paper;
+	set_rules(memory, config);
 	memory->threads = (struct nm_column){
 		.cell_bytes = sizeof(struct thread), .clear = leave, .context = memory};
 	memory->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_memory_process),
@@ -87,7 +96,7 @@ void nm_memory_free(struct nm_memory *memory)
 
 void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config)
 {
-	memory->follows_all = config->rules.paper;
+	set_rules(memory, config);
 	nm_pages_configure(memory->pages, config);
 	nm_affinity_configure(memory->affinity, config);
 }
@@ -113,6 +122,13 @@ bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigne
 	       (thread->held || thread->intervals >= SETTLED_INTERVALS);
 }
 
+/* Its pages may move from now on. */
+static void release(struct nm_memory *memory, struct nm_memory_process *process)
+{
+	process->held = false;
+	nm_pages_hold(memory->pages, process->owner, false);
+}
+
 void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
 	nm_memory_flush(memory);
@@ -136,10 +152,12 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
 		struct nm_memory_process *process = &processes[i];
 		process->pid = snapshot->processes[i].pid;
 		process->threads = process->live = snapshot->processes[i].threads;
-		if (process->owner || nm_pages_open(memory->pages, &process->owner) < 0)
-			continue;
-		process->held = true;
-		process->periods = 0;
+		if (!process->owner) {
+			process->periods = 0;
+			process->held = nm_pages_open(memory->pages, &process->owner) == 0;
+		}
+		if (process->held && !memory->waits)
+			release(memory, process);
 	}
 }
 
@@ -235,12 +253,6 @@ void nm_memory_flush(struct nm_memory *memory)
 	memory->nr_touches = 0;
 }
 
-void nm_memory_update(struct nm_memory *memory)
-{
-	nm_memory_flush(memory);
-	nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
-}
-
 /* ---- queries ---- */
 
 size_t nm_memory_processes(const struct nm_memory *memory, const struct nm_memory_process **ret)
@@ -265,8 +277,7 @@ void nm_memory_mapping_over(struct nm_memory *memory, uint32_t pid, bool mapped)
 	process->periods++;
 	if (!mapped && process->threads > 1 && process->periods < NM_MEMORY_QUIET_PERIODS)
 		return;
-	process->held = false;
-	nm_pages_hold(memory->pages, process->owner, false);
+	release(memory, process);
 }
 
 size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_wanted **ret)
@@ -296,8 +307,10 @@ void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *pa
 	(void)nm_pages_settle(memory->pages, memory->now_s, page, outcome, node);
 }
 
-void nm_memory_clear_wanted(struct nm_memory *memory)
+void nm_memory_update(struct nm_memory *memory)
 {
+	nm_memory_flush(memory);
+	nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
 	for (size_t i = 0; i < memory->nr_wanted; i++)
 		if (!memory->wanted[i].settled)
 			nm_memory_settle(memory, i, NM_PAGE_DROPPED, 0);

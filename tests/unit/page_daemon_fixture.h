@@ -84,7 +84,7 @@ static inline void begin(void)
 	world.daemon.config->threads.policy = NM_POLICY_NONE;
 	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
 	fake_mover.perform = move_in_model;
-	nm_page_tracking_restart(&world.daemon);
+	nm_pipeline_restart_pages(&world.daemon);
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }

@@ -27,6 +27,7 @@ static int set_up(void **state)
 	if (!topology || nm_config_default(&config) < 0)
 		return -1;
 	config->rules.paper = true;
+	config->threads.policy = NM_POLICY_KMAF;
 	config->rules.page_min_accesses = 0;
 	config->rules.page_cooldown_s = 0;
 	now_s = 100;
@@ -306,12 +307,12 @@ static void test_untried_ranges_are_requested_again(void **state)
 	nm_memory_mapping_over(memory, 11, true);
 	access_from_node_1(ADDRESS, 4);
 	assert_int_equal(count_wanted(&wanted), 1);
-	nm_memory_clear_wanted(memory);
+	nm_memory_update(memory);
 	assert_int_equal(nm_memory_wanted(memory, &wanted), 0);
 	access_from_node_1(ADDRESS, 1);
 	assert_int_equal(count_wanted(&wanted), 1);
 	nm_memory_settle(memory, 0, NM_PAGE_MOVED, 1);
-	nm_memory_clear_wanted(memory);
+	nm_memory_update(memory);
 	struct nm_page_view view;
 	assert_int_equal(nm_pages_look(nm_memory_pages(memory), now_s,
 				       &(struct nm_page_id){ADDRESS, process_of(11)->owner, 0},
@@ -343,6 +344,20 @@ static void test_pages_wait_for_the_first_mapping(void **state)
 	nm_memory_mapping_over(memory, 10, false);
 	assert_false(process_of(10)->held);
 	nm_memory_mapping_over(memory, 77, true);
+}
+
+static void test_pages_wait_only_for_kmaf(void **state)
+{
+	(void)state;
+	follow_two();
+	assert_true(process_of(10)->held && process_of(11)->held);
+	config->threads.policy = NM_POLICY_LBMA;
+	nm_memory_configure(memory, config);
+	follow_two();
+	assert_false(process_of(10)->held || process_of(11)->held);
+	task(NM_TASK_EXEC, 11, 11);
+	follow_two();
+	assert_false(process_of(11)->held);
 }
 
 static void test_home_as_the_kernel_answered(void **state)
@@ -481,6 +496,7 @@ int main(void)
 		TEST(test_untried_ranges_are_requested_again),
 		TEST(test_wanted_is_bounded),
 		TEST(test_pages_wait_for_the_first_mapping),
+		TEST(test_pages_wait_only_for_kmaf),
 		TEST(test_home_as_the_kernel_answered),
 		TEST(test_huge_pages),
 		TEST(test_exclusivity),

@@ -47,7 +47,7 @@ static int open_beside_kernel(void **state)
 static void begin(enum nm_page_balancing setting)
 {
 	world.daemon.config->pages.numa_balancing = setting;
-	nm_page_tracking_restart(&world.daemon);
+	nm_pipeline_restart_pages(&world.daemon);
 	live(12);
 }
 
@@ -74,7 +74,7 @@ static void assert_reported(unsigned times, int priority, const char *words)
 
 static const char *balancing_mode(void)
 {
-	return nm_balancing_mode_name(world.daemon.pipeline.pages->balancing_mode);
+	return nm_balancing_text_of(world.daemon.machine.balancing_mode)->name;
 }
 
 static void pages_are_left_to_numa_balancing(void **state)
@@ -137,7 +137,7 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_true(switches >= 12); /* a restarted helper must be informed */
 	/* The value is restored with the end of the policy. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
-	nm_page_tracking_configure(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon);
 	assert_int_equal(world.balancing, 1);
 	assert_null(world.daemon.pipeline.pages);
 }
@@ -148,6 +148,7 @@ static void a_changed_setting_restores_it(void **state)
 	begin(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 0);
 	world.daemon.config->pages.numa_balancing = NM_BALANCING_YIELD;
+	nm_pipeline_configure_pages(&world.daemon);
 	live(3);
 	assert_int_equal(world.balancing, 1);
 	assert_false(acts());

@@ -10,6 +10,18 @@
 
 #define PAGES_OF_HUGE 512U
 
+static void apply_verdict(const struct nm_verdict *verdict)
+{
+	const struct nm_page_stage_input input = nm_page_input(&world.daemon, NULL);
+	nm_page_stage_apply_verdict(world.daemon.pipeline.pages, &input, verdict);
+}
+
+static void threads_moved(const struct nm_decision *decision)
+{
+	const struct nm_page_stage_input input = nm_page_input(&world.daemon, NULL);
+	nm_page_stage_threads_moved(world.daemon.pipeline.pages, &input, decision);
+}
+
 /* ---- parts of huge pages ---- */
 
 /* Of each 2 MiB only the pages on node 2 move; the others were on the target already. */
@@ -142,7 +154,7 @@ static unsigned intervals_after(struct nm_verdict verdict, unsigned decisions)
 	unsigned waited = 0;
 	verdict.threads[0].pid = 1000;
 	while (decisions-- > 0)
-		nm_page_stage_apply_verdict(&world.daemon, &verdict);
+		apply_verdict(&verdict);
 	world.workers[0].from += 16;
 	world.workers[0].to += 16;
 	for (unsigned before = fake_mover.submitted; fake_mover.submitted == before; waited++) {
@@ -170,8 +182,8 @@ static void pages_moved_without_gain_stay(void **state)
 	/* Not if its threads have moved since. */
 	struct nm_decision decision = {.nr_steps = 1,
 				       .steps = {{.pid = 1000, .node_from = 1, .node_to = 0}}};
-	nm_page_stage_apply_verdict(&world.daemon, &no_gain);
-	nm_page_stage_threads_moved(&world.daemon, &decision);
+	apply_verdict(&no_gain);
+	threads_moved(&decision);
 	assert_true(intervals_after((struct nm_verdict){.kind = NM_VERDICT_IMPROVED}, 1) < 20);
 	assert_in_range(intervals_after((struct nm_verdict){.kind = NM_VERDICT_ROLLED_BACK}, 3), 20,
 			39);
@@ -190,13 +202,13 @@ static void pages_wait_while_threads_settle(void **state)
 		.steps = {{.tid = worker->tid, .pid = 1000, .node_from = 1, .node_to = 0}}};
 	for (int i = 0; i < 15; i++) {
 		live_one();
-		nm_page_stage_threads_moved(&world.daemon, &decision);
+		threads_moved(&decision);
 	}
 	assert_int_equal(fake_mover.submitted, 0);
 	decision.steps[0].node_from = 0; /* it is only bound to its node */
 	for (int i = 0; i < 15; i++) {
 		live_one();
-		nm_page_stage_threads_moved(&world.daemon, &decision);
+		threads_moved(&decision);
 	}
 	assert_int_equal(pages_on(0), 16);
 }

@@ -62,7 +62,7 @@ bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, u
 	       !nm_page_is_refused(process, address);
 }
 
-void nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times)
+static void refuse(struct nm_page_process *process, uint64_t address, unsigned times)
 {
 	struct nm_page_refusal *refusal = refusal_of(process, address);
 
@@ -80,12 +80,20 @@ void nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned 
 	process->nr_refusals++;
 }
 
-void nm_page_accept(struct nm_page_process *process, uint64_t address)
+/* A lack of memory, or a page that is gone, is no refusal. */
+void nm_page_note(struct nm_page_process *process, const struct nm_page_step *step, bool of_range)
 {
-	struct nm_page_refusal *refusal = refusal_of(process, address);
+	bool failed = step->fate == NM_PAGE_FATE_FAILED;
+	bool refused = (step->fate == NM_PAGE_FATE_REFUSED && step->error != -ENOSPC) ||
+		       (failed && step->error != -ENOMEM && step->error != -ENOENT);
+	struct nm_page_refusal *refusal = refusal_of(process, step->address);
 
-	if (refusal)
+	if (step->fate == NM_PAGE_FATE_MOVED && refusal)
 		refusal->times = 0;
+	else if (refused)
+		refuse(process, step->address, step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
+	if (of_range && (step->fate == NM_PAGE_FATE_UNTRIED || (failed && step->error == -ENOMEM)))
+		nm_page_ranges_mark_missed(process, step->address);
 }
 
 void nm_page_set_mappings(struct nm_page_process *process, struct nm_range *ranges, size_t count)

@@ -7,6 +7,7 @@
 
 #define SMALL_BYTES 4096ULL
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
+#define MOVED_OF 4 /* one of this number of threads counts as many */
 #define RETRY_COOLDOWNS 6
 #define RETRY_SEEN 8 /* accesses since its placement that can show that a range does not exist */
 #define IN_PLACE_SHARE                                                                             \
@@ -25,9 +26,15 @@ static double decay_of(const struct nm_config *config, uint64_t interval_ns)
 void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config *config,
 			uint64_t interval_ns)
 {
+	/* Counts from the time when many of its threads were on another node are not valid for
+	 * their current nodes. */
+	bool moved = process->nr_moved_threads > 0 &&
+		     process->nr_moved_threads * MOVED_OF >= process->nr_threads;
+
+	process->nr_moved_threads = 0;
 	if (!process->regions)
 		return;
-	nm_regions_fade(process->regions, decay_of(config, interval_ns));
+	nm_regions_fade(process->regions, moved ? 0 : decay_of(config, interval_ns));
 	nm_regions_adapt(process->regions);
 }
 
@@ -121,7 +128,7 @@ static void start_range(const struct nm_region *region, int target, struct nm_pa
 static bool may_be_in_place(const struct nm_page_input *input,
 			    const struct nm_page_process *process, const struct nm_region *region)
 {
-	uint64_t settle = 2 + RETRY_COOLDOWNS * input->cooldown;
+	uint64_t settle = 2 + RETRY_COOLDOWNS * nm_page_cooldown(input->config);
 	struct criteria since = {region->start, region->end, region->placed_at + settle,
 				 region->placed, false};
 	struct range_sample range_sample = sample_range(process, input->topology, &since);
