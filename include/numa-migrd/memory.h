@@ -63,6 +63,11 @@ double nm_exclusivity_average(const struct nm_exclusivity *sums);
 
 enum nm_page_size { NM_PAGE_4K, NM_PAGE_2M, NM_PAGE_1G };
 
+static inline uint64_t nm_page_bytes(enum nm_page_size size)
+{
+	return 4096ULL << (9 * size);
+}
+
 #define NM_PAGE_SUBBLOCKS 4U
 #define NM_PAGE_SUBBLOCK_BYTES 1024U
 /* nm_pages_update() drops a page that was not seen for this time; it must be called more often. */
@@ -304,8 +309,9 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot);
 
 /* Processes task events between ticks. An EXIT ends a thread, and its process with the last thread.
- * An EXEC drops the pages of the process, which are counted again from the next interval on. */
-void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event);
+ * An EXEC drops the pages of the process, which are counted again from the next interval on.
+ * Returns whether the pages of event->pid were dropped. */
+bool nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event);
 
 /* Called for each sample. This is the hot path: samples are collected in a small batch. */
 void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample);
@@ -330,13 +336,10 @@ const struct nm_memory_process *nm_memory_process(const struct nm_memory *memory
  */
 void nm_memory_mapping_over(struct nm_memory *memory, uint32_t pid, bool mapped);
 
-/* Returns the pages that should move. The caller settles those that it tried to move. Valid until
- * nm_memory_update(). */
+/* Returns the pages that should move, until nm_memory_update(). */
 size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_wanted **ret);
-void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outcome outcome,
-		      unsigned node);
 
-/* Marks a page as handed over to the mover: it stays pending, and is not found again, until
+/* Marks a page that the caller will settle: it stays pending, and is not found again, until
  * nm_memory_settle_page(). */
 void nm_memory_take(struct nm_memory *memory, size_t index);
 

@@ -145,11 +145,9 @@ void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk);
 void nm_mover_discard(struct nm_mover *mover, bool bulk);
 
 /*
- * Return the number of further pages, and of bytes, that may be submitted in this interval under
- * pages.max_mb_per_s, in addition to those that are queued. More may be submitted, and is delayed.
- * Called by the tick.
+ * Returns the number of bytes that may be submitted in this interval under pages.max_mb_per_s, in
+ * addition to those that are queued. More may be submitted, and is delayed. Called by the tick.
  */
-size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns);
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 
 /*

@@ -72,10 +72,7 @@ void nm_page_stage_add(struct nm_page_stage *stage, const struct nm_sample *samp
 void nm_page_stage_threads_moved(struct nm_page_stage *stage,
 				 const struct nm_page_stage_input *input,
 				 const struct nm_decision *decision);
-/* Notes the end of a program. Called by the drain, after the roster was. */
-void nm_page_stage_task_event(struct nm_page_stage *stage, const struct nm_roster *roster,
-			      const struct nm_task_event *event);
-/* Removes a process that was released. */
+/* Removes a process that was released, or has ended. */
 void nm_page_stage_drop(struct nm_page_stage *stage, uint32_t pid);
 /* Applies the verdict on a decision about pages. */
 void nm_page_stage_apply_verdict(struct nm_page_stage *stage,

@@ -333,7 +333,7 @@ void nm_trial_stage_open(struct nm_daemon *daemon);
 void nm_trial_stage_configure(struct nm_daemon *daemon);
 /* Returns whether the process may be decided about. Its first decision draws it. Called before a
  * process gets a home, and before threads or pages are moved. */
-bool nm_trial_stage_allows(struct nm_daemon *daemon, uint32_t pid);
+bool nm_trial_stage_allows(void *context, uint32_t pid);
 /* Removes decisions about processes that are left alone. */
 void nm_trial_stage_filter(struct nm_daemon *daemon, struct nm_plan *plan);
 /* Follows exits. Called for each record, before the metrics of an exited thread are dropped. */

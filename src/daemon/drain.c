@@ -42,10 +42,8 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	/* A new program has its memory elsewhere. */
 	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
 		nm_metrics_forget(pipeline->metrics, event->tid);
-	if (pipeline->memory)
-		nm_memory_task_event(pipeline->memory, event);
-	if (pipeline->pages)
-		nm_page_stage_task_event(pipeline->pages, pipeline->roster, event);
+	if (pipeline->memory && nm_memory_task_event(pipeline->memory, event) && pipeline->pages)
+		nm_page_stage_drop(pipeline->pages, event->pid);
 	nm_home_stage_task_event(daemon, event, now_ns);
 }
 

@@ -83,11 +83,6 @@ void nm_release_mover(struct nm_daemon *daemon, bool bulk)
 		nm_mover_free(NM_TAKE(pipeline->mover));
 }
 
-static bool on_allows(void *context, uint32_t pid)
-{
-	return nm_trial_stage_allows(context, pid);
-}
-
 static void on_pages_decided(void *context, const struct nm_decision *decision)
 {
 	const struct nm_receipt receipt = {.decision = decision->id, .applied = true};
@@ -116,7 +111,7 @@ struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
 		.feedback = pipeline->feedback,
 		.interval = daemon->tally.intervals,
 		.next_decision = &daemon->next_decision,
-		.handler = {daemon, on_allows, on_pages_decided, on_pages_unreadable}};
+		.handler = {daemon, nm_trial_stage_allows, on_pages_decided, on_pages_unreadable}};
 }
 
 void nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)

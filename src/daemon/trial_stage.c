@@ -12,8 +12,9 @@
 
 /* ---- decisions ---- */
 
-bool nm_trial_stage_allows(struct nm_daemon *daemon, uint32_t pid)
+bool nm_trial_stage_allows(void *context, uint32_t pid)
 {
+	struct nm_daemon *daemon = context;
 	struct nm_trial *group = daemon->trial.group;
 	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
 	struct nm_process_usage usage;

@@ -238,11 +238,6 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 	return latest(mover)->barred || queued > room ? 0 : room - queued;
 }
 
-size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
-{
-	return (size_t)(nm_mover_room_bytes(mover, now_ns) / NM_SMALL_PAGE);
-}
-
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, uint64_t domain,
 		    struct nm_range **ret, size_t *ret_count)
 {

@@ -245,4 +245,11 @@ uint64_t nm_huge_free_parse(const char *text, unsigned node);
  */
 bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes, bool pool);
 
+/* ---- the stage of pages ---- */
+
+struct nm_page_stage;
+struct nm_page_stage_input;
+/* Follows processes and their mappings, and the traffic of the nodes. */
+void nm_page_stage_follow(struct nm_page_stage *stage, const struct nm_page_stage_input *input);
+
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* From chosen pages to batches of the mover: single pages, ranges, and pages that return. */
+/* One interval of the stage of pages: collects the batches that the mover has finished, and submits
+ * single pages, ranges, and pages that return. */
 #include <string.h>
 
-#include "page_internal.h"
+#include "mover_internal.h"
+#include "numa-migrd/page_stage.h"
 
 #define MIB 1048576.0
 
@@ -100,9 +102,12 @@ static void move_by_rule(const struct nm_page_stage *stage, const struct nm_page
 	nm_autofree struct nm_page_selection *found = nm_must(calloc(count + 1, sizeof(*found)));
 
 	/* Pages that may not move are not found again for some time. */
-	for (size_t i = 0; i < count; i++)
-		if (nm_page_rule_excludes(&stage->processes, &wanted[i]))
-			nm_memory_settle(stage->memory, i, NM_PAGE_FAILED, 0);
+	for (size_t i = 0; i < count; i++) {
+		if (!nm_page_rule_excludes(&stage->processes, &wanted[i]))
+			continue;
+		nm_memory_take(stage->memory, i);
+		nm_memory_settle_page(stage->memory, &wanted[i].page, NM_PAGE_FAILED, 0);
+	}
 	count = nm_page_rule_choose(&stage->processes, wanted, count, room, found);
 	for (size_t i = 0; i < count; i = end) {
 		for (end = i + 1; end < count && found[end].pid == found[i].pid;)
@@ -174,12 +179,11 @@ static void update_waiting(struct nm_page_stage *stage, const struct nm_page_sta
 	}
 }
 
-void nm_page_stage_move(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
+static void move(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
 	const struct nm_config *config = input->config;
-	uint64_t now_ns = input->snapshot->time_ns;
-	struct nm_page_budget room = {.pages = nm_mover_room(stage->mover, now_ns),
-				      .bytes = nm_mover_room_bytes(stage->mover, now_ns)};
+	uint64_t bytes = nm_mover_room_bytes(stage->mover, input->snapshot->time_ns);
+	struct nm_page_budget room = {.pages = (size_t)(bytes / NM_SMALL_PAGE), .bytes = bytes};
 
 	update_waiting(stage, input);
 	room.whole = (double)room.bytes + 1 >
@@ -210,8 +214,8 @@ static int roll_back(const struct nm_page_stage *stage, const struct nm_page_sta
 	back.decision.undoes = one->decision.id;
 	for (size_t i = 0; i < one->nr_origins; i++) {
 		const struct nm_base_pages *run = &one->origins[i];
-		add_total(&back.decision, run->pages, run->pages * 4096ULL, run->now_on,
-			  run->was_on);
+		add_total(&back.decision, run->pages, run->pages * (uint64_t)NM_SMALL_PAGE,
+			  run->now_on, run->was_on);
 	}
 	int r = nm_migration_roll_back(input->migrations, stage->mover, one, &back);
 	if (r == 0)
@@ -220,7 +224,7 @@ static int roll_back(const struct nm_page_stage *stage, const struct nm_page_sta
 }
 
 /* The latest decision first, because pages of an earlier one may have moved again since. */
-void nm_page_stage_roll_back(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
+static void roll_back_all(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
 	for (size_t i = input->migrations->count; i-- > 0;) {
 		struct nm_migration *one = &input->migrations->items[i];
@@ -233,4 +237,152 @@ void nm_page_stage_roll_back(struct nm_page_stage *stage, const struct nm_page_s
 		else if (roll_back(stage, input, process, one) == -EAGAIN)
 			return;
 	}
+}
+
+/* ---- results ---- */
+
+/* A page is tracked in the size of its samples, which a run of base pages does not show. */
+static void settle_returned(struct nm_memory *memory, uint16_t owner,
+			    const struct nm_base_pages *run)
+{
+	uint64_t end = run->address + run->pages * nm_page_bytes(NM_PAGE_4K);
+
+	for (uint8_t size = NM_PAGE_4K; size <= NM_PAGE_1G; size++) {
+		uint64_t bytes = nm_page_bytes(size);
+		struct nm_page_id page = {(run->address + bytes - 1) / bytes * bytes, owner, size};
+		for (; page.address + bytes <= end; page.address += bytes)
+			nm_memory_settle_page(memory, &page, NM_PAGE_MOVED, (unsigned)run->now_on);
+	}
+}
+
+/* For a range only moved pages matter: its other pages were not found by the rule. */
+static void settle_pages(const struct nm_page_stage *stage, const struct nm_migration *migration,
+			 const struct nm_page_batch *batch)
+{
+	bool found = migration->decision.pages.reason == NM_PAGE_REASON_PAGES;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct nm_page_step *step = &batch->steps[i];
+		enum nm_page_outcome outcome = nm_page_outcome_of(step, batch->error);
+		struct nm_page_id page = {
+			.address = step->address,
+			.owner = migration->owner,
+			.size = step->bytes > nm_page_bytes(NM_PAGE_2M)	  ? NM_PAGE_1G
+				: step->bytes > nm_page_bytes(NM_PAGE_4K) ? NM_PAGE_2M
+									  : NM_PAGE_4K};
+		if (found || outcome == NM_PAGE_MOVED)
+			nm_memory_settle_page(stage->memory, &page, outcome, (unsigned)step->to);
+	}
+	for (size_t i = 0; batch->rollback && i < batch->nr_base_pages; i++)
+		settle_returned(stage->memory, migration->owner, &batch->base_pages[i]);
+}
+
+static void note_results(const struct nm_page_stage *stage, const struct nm_migration *migration,
+			 const struct nm_page_batch *batch)
+{
+	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
+	bool of_range = migration->decision.pages.reason != NM_PAGE_REASON_PAGES;
+
+	for (size_t i = 0; process && process->owner == migration->owner && i < batch->count; i++)
+		nm_page_note(process, &batch->steps[i], of_range);
+}
+
+/* Reports what was moved. A decision that moved nothing is none, except in a dry run. */
+static void report(struct nm_page_stage *stage, const struct nm_page_handler *handler,
+		   struct nm_migration *migration, const struct nm_page_batch *batch)
+{
+	if (batch->moved > 0) {
+		migration->decision.pages.pages = batch->moved;
+		migration->decision.pages.bytes = batch->bytes;
+	} else if (batch->error != -EROFS) {
+		return;
+	}
+	stage->tally.decisions++;
+	handler->decided(handler->context, &migration->decision);
+}
+
+/* Records the original locations. Returns the results, with the number of pages without one. */
+static struct nm_page_results remember(const struct nm_page_stage_input *input,
+				       struct nm_migration *migration,
+				       const struct nm_page_batch *batch)
+{
+	struct nm_page_results results = {.error = batch->error, .moved = batch->moved};
+
+	for (size_t i = 0; i < batch->count; i++)
+		nm_page_results_add(&results, &batch->steps[i]);
+	if (batch->rollback)
+		return results;
+	results.remembered =
+		nm_migration_remember(input->migrations, migration, batch, input->config);
+	results.forgotten = batch->base_pages_lost - results.remembered;
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		results.forgotten += batch->base_pages[i].pages;
+	return results;
+}
+
+static void finish(struct nm_page_stage *stage, const struct nm_page_stage_input *input,
+		   struct nm_migration *migration, const struct nm_page_batch *batch)
+{
+	struct nm_page_tally *tally = &stage->tally;
+	struct nm_page_results results = remember(input, migration, batch);
+
+	settle_pages(stage, migration, batch);
+	note_results(stage, migration, batch);
+	report(stage, &input->handler, migration, batch);
+	tally->bytes += batch->bytes;
+	tally->moved += results.moved;
+	tally->elsewhere += results.elsewhere;
+	tally->refused += results.refused;
+	tally->failed += results.failed;
+	tally->untried += results.untried;
+	tally->forgotten += results.forgotten;
+	nm_feedback_disturb(input->feedback, batch->pid);
+	migration->moving = false;
+	nm_verifier_done(input->verifier, batch->decision, &results, input->interval);
+}
+
+static void collect(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
+{
+	struct nm_page_batch *batch;
+
+	while ((batch = nm_mover_collect(stage->mover, false)) != NULL) {
+		struct nm_migration *one = nm_migration_find(input->migrations, batch->decision);
+		if (one)
+			finish(stage, input, one, batch);
+		if (one && one->nr_origins == 0)
+			nm_migration_drop(input->migrations, one);
+		nm_page_batch_free(batch);
+	}
+}
+
+void nm_page_stage_apply_verdict(struct nm_page_stage *stage,
+				 const struct nm_page_stage_input *input,
+				 const struct nm_verdict *verdict)
+{
+	struct nm_migration *one = nm_migration_find(input->migrations, verdict->decision);
+	struct nm_page_process *process =
+		nm_page_process_of(&stage->processes, verdict->threads[0].pid);
+
+	if (process)
+		nm_page_judged(process, verdict, input->config, input->interval);
+	stage->tally.verdicts[verdict->kind]++;
+	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
+		nm_migration_drop(input->migrations, one);
+	else if (one)
+		one->roll_back = true;
+}
+
+/* ---- one interval ---- */
+
+void nm_page_stage_tick(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
+{
+	nm_page_stage_follow(stage, input);
+	collect(stage, input);
+	if (!input->may_move) {
+		nm_migrations_drop(input->migrations, NM_DECISION_PAGES, true);
+		return;
+	}
+	roll_back_all(stage, input);
+	if (!nm_mover_is_barred(stage->mover))
+		move(stage, input);
 }

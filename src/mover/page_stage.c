@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows the processes whose pages may move, and their accesses; one interval. */
+/* Follows the processes whose pages may move, and their accesses. */
 #include <math.h>
 #include <stdio.h>
 
-#include "page_internal.h"
+#include "mover_internal.h"
+#include "numa-migrd/page_stage.h"
 
 /* Factor by which the nodes' traffic decays per interval, so that a single burst does not count as
  * contention. */
@@ -113,40 +114,12 @@ static void read_mappings(const struct nm_page_stage *stage,
 	process->mapped = input->interval;
 }
 
-static void follow_processes(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
-{
-	nm_column_follow_processes(&stage->processes, input->snapshot);
-	for (size_t i = 0; i < stage->processes.count; i++)
-		follow_process(stage, input, &input->snapshot->processes[i],
-			       nm_page_process_at(&stage->processes, i));
-	for (size_t i = 0; i < stage->processes.count; i++) {
-		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
-		if (!process->owner)
-			continue;
-		nm_page_ranges_age(process, input->config, input->interval_ns);
-		read_mappings(stage, input, process);
-	}
-}
-
 void nm_page_stage_drop(struct nm_page_stage *stage, uint32_t pid)
 {
 	struct nm_page_process *process = nm_page_process_of(&stage->processes, pid);
 
 	if (process)
 		clear_process(stage, process);
-}
-
-void nm_page_stage_task_event(struct nm_page_stage *stage, const struct nm_roster *roster,
-			      const struct nm_task_event *event)
-{
-	const struct nm_process *process = nm_roster_process(roster, event->pid);
-	/* The first thread may exit before the others. If the records come in this order when all
-	 * exit, the end is detected when the process is gone. */
-	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid &&
-		    (!process || process->nr_threads == 0);
-
-	if (event->kind == NM_TASK_EXEC || ends)
-		nm_page_stage_drop(stage, event->pid);
 }
 
 void nm_page_stage_threads_moved(struct nm_page_stage *stage,
@@ -186,6 +159,8 @@ void nm_page_stage_add(struct nm_page_stage *stage, const struct nm_sample *samp
 		nm_regions_touch(process->regions, sample->address, (unsigned)node);
 }
 
+/* ---- one interval ---- */
+
 static void follow_traffic(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
 	unsigned nr_nodes = stage->topology->nr_nodes;
@@ -198,18 +173,18 @@ static void follow_traffic(struct nm_page_stage *stage, const struct nm_page_sta
 	stage->contention = nm_contention_of(stage->traffic, nr_nodes);
 }
 
-/* ---- one interval ---- */
-
-void nm_page_stage_tick(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
+void nm_page_stage_follow(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
-	follow_processes(stage, input);
 	follow_traffic(stage, input);
-	nm_page_stage_collect(stage, input);
-	if (!input->may_move) {
-		nm_migrations_drop(input->migrations, NM_DECISION_PAGES, true);
-		return;
+	nm_column_follow_processes(&stage->processes, input->snapshot);
+	for (size_t i = 0; i < stage->processes.count; i++)
+		follow_process(stage, input, &input->snapshot->processes[i],
+			       nm_page_process_at(&stage->processes, i));
+	for (size_t i = 0; i < stage->processes.count; i++) {
+		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
+		if (!process->owner)
+			continue;
+		nm_page_ranges_age(process, input->config, input->interval_ns);
+		read_mappings(stage, input, process);
 	}
-	nm_page_stage_roll_back(stage, input);
-	if (!nm_mover_is_barred(stage->mover))
-		nm_page_stage_move(stage, input);
 }

@@ -161,21 +161,22 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
 	}
 }
 
-void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event)
+bool nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event)
 {
 	struct nm_memory_process *process = nm_column_find(&memory->processes, event->pid);
 
 	if (!process || (event->kind != NM_TASK_EXIT && event->kind != NM_TASK_EXEC))
-		return;
+		return false;
 	nm_memory_flush(memory);
 	if (event->kind == NM_TASK_EXIT) {
 		if (!nm_affinity_id(memory->affinity, event->tid))
-			return;
+			return false;
 		nm_affinity_leave(memory->affinity, event->tid, memory->now_s);
 		if (process->live == 0 || --process->live > 0)
-			return;
+			return false;
 	}
 	close_process(memory, process);
+	return true;
 }
 
 /* ---- samples ---- */
@@ -286,16 +287,6 @@ size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_w
 	return memory->nr_wanted;
 }
 
-void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outcome outcome,
-		      unsigned node)
-{
-	struct nm_memory_wanted *wanted = &memory->wanted[index];
-
-	wanted->settled = true;
-	/* The page may have been evicted, or its process may have exited. */
-	(void)nm_pages_settle(memory->pages, memory->now_s, &wanted->page, outcome, node);
-}
-
 void nm_memory_take(struct nm_memory *memory, size_t index)
 {
 	memory->wanted[index].settled = true;
@@ -304,6 +295,7 @@ void nm_memory_take(struct nm_memory *memory, size_t index)
 void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *page,
 			   enum nm_page_outcome outcome, unsigned node)
 {
+	/* The page may have been evicted, or its process may have exited. */
 	(void)nm_pages_settle(memory->pages, memory->now_s, page, outcome, node);
 }
 
@@ -313,7 +305,7 @@ void nm_memory_update(struct nm_memory *memory)
 	nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
 	for (size_t i = 0; i < memory->nr_wanted; i++)
 		if (!memory->wanted[i].settled)
-			nm_memory_settle(memory, i, NM_PAGE_DROPPED, 0);
+			nm_memory_settle_page(memory, &memory->wanted[i].page, NM_PAGE_DROPPED, 0);
 	memory->nr_wanted = 0;
 }
 

@@ -26,8 +26,7 @@ static struct fake_mover {
 	bool asleep;	     /* batches are not processed */
 	bool full, barred;   /* submissions are rejected; moves are barred */
 	int maps_error;	     /* of nm_mover_ranges() */
-	size_t room;	     /* pages per interval; 0: 8192 */
-	uint64_t room_bytes; /* 0: 1 GiB */
+	uint64_t room_bytes; /* per interval; 0: 32 MiB */
 	struct nm_range ranges[8];
 	size_t nr_ranges;
 	void (*work)(void); /* called by nm_mover_work(), or NULL */
@@ -157,16 +156,10 @@ void nm_mover_discard(struct nm_mover *mover, bool bulk)
 			nm_page_batch_free(fake_mover_pull(i - 1));
 }
 
-size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
-{
-	(void)mover, (void)now_ns;
-	return fake_mover.room ? fake_mover.room : 8192;
-}
-
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
 	(void)mover, (void)now_ns;
-	return fake_mover.room_bytes ? fake_mover.room_bytes : 1ULL << 30;
+	return fake_mover.room_bytes ? fake_mover.room_bytes : 32ULL << 20;
 }
 
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, uint64_t domain,

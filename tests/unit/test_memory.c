@@ -311,7 +311,8 @@ static void test_untried_ranges_are_requested_again(void **state)
 	assert_int_equal(nm_memory_wanted(memory, &wanted), 0);
 	access_from_node_1(ADDRESS, 1);
 	assert_int_equal(count_wanted(&wanted), 1);
-	nm_memory_settle(memory, 0, NM_PAGE_MOVED, 1);
+	nm_memory_take(memory, 0);
+	nm_memory_settle_page(memory, &wanted[0].page, NM_PAGE_MOVED, 1);
 	nm_memory_update(memory);
 	struct nm_page_view view;
 	assert_int_equal(nm_pages_look(nm_memory_pages(memory), now_s,

@@ -284,7 +284,7 @@ static void queued_pages_are_shared_among_users(void **state)
 	add_user(2000, 2, 32, 64);
 	world.daemon.config->rules.page_min_accesses = 4;
 	begin();
-	fake_mover.room = 4;
+	fake_mover.room_bytes = 4 * 4096;
 	fake_mover.asleep = true;
 	for (int i = 0; i < 20 && fake_mover.nr_waiting < 2; i++)
 		live_one();

@@ -54,7 +54,7 @@ static void free_memory_limits_moves(void **state)
 	make_space(16, 2);
 	add_user(1000, 0, 0, 16);
 	begin();
-	fake_mover.room = 3;
+	fake_mover.room_bytes = 3 * 4096;
 	fake_mover.asleep = true;
 	for (unsigned tries = 0; fake_mover.nr_waiting == 0; tries++) {
 		assert_true(tries < 20);
@@ -243,7 +243,7 @@ static void a_range_includes_unsampled_pages(void **state)
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	begin();
-	fake_mover.room = 300;
+	fake_mover.room_bytes = 300 * 4096;
 	unsigned intervals = live_until_on(0, 1024, 30);
 	assert_in_range(intervals, 5, 12);
 	const struct nm_entry *piece = find_entry(0, NM_MESSAGE_DECISION, "REASON", "region");
@@ -266,7 +266,7 @@ static void pieces_share_a_verdict(void **state)
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	begin();
-	fake_mover.room = 400;
+	fake_mover.room_bytes = 400 * 4096;
 	live_until_on(0, 1024, 30);
 	live(10);
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "TOGETHER", "3"));
@@ -280,7 +280,7 @@ static void large_ranges_move_in_stages(void **state)
 	add_user(1000, 0, 0, 2048);
 	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
-	fake_mover.room = 100;
+	fake_mover.room_bytes = 100 * 4096;
 	speed_after_move = 0.05;
 	unsigned most = 0;
 	for (int i = 0; i < 40; i++) {
@@ -300,7 +300,7 @@ static void every_piece_is_moved(void **state)
 	add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
-	fake_mover.room = 100;
+	fake_mover.room_bytes = 100 * 4096;
 	for (int i = 0; i < 60; i++) {
 		fake_mover.full = i % 2;
 		live_one();
@@ -416,7 +416,7 @@ static void huge_pages_move_as_wholes(void **state)
 		world.daemon.config->rules.page_min_accesses = min_accesses;
 		begin();
 		fake_mover.perform = move_huge;
-		fake_mover.room = 2;
+		fake_mover.room_bytes = 4ULL << 20;
 		seen_small = false;
 		live_until_on(0, 2048, 30);
 		assert_false(seen_small);

@@ -5,7 +5,6 @@
 
 #include "numa-migrd/page_choice.h"
 
-#define SMALL_BYTES 4096ULL
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define MOVED_OF 4 /* one of this number of threads counts as many */
 #define RETRY_COOLDOWNS 6
@@ -258,13 +257,6 @@ static struct nm_page_id page_at(const struct nm_page_input *input,
 	return page;
 }
 
-static uint64_t bytes_of(const struct nm_range_cursor *cursor, const struct nm_page_id *page)
-{
-	if (page->size == NM_PAGE_1G)
-		return cursor->page_bytes;
-	return page->size == NM_PAGE_2M ? HUGE_BYTES : SMALL_BYTES;
-}
-
 /* An interleaved range is spread over the nodes with CPUs; other memory is farther from all of
  * them. */
 static bool is_interleaved_over(const struct nm_topology *topology, unsigned node)
@@ -332,7 +324,8 @@ static void choose_pages(const struct nm_page_input *input, struct nm_page_proce
 	while (cursor->next < cursor->end && choices->count < choices->most) {
 		struct nm_page_id page =
 			page_at(input, process, &range_sample, cursor->next, cursor->end);
-		uint64_t bytes = bytes_of(cursor, &page);
+		uint64_t bytes =
+			page.size == NM_PAGE_1G ? cursor->page_bytes : nm_page_bytes(page.size);
 		int node = node_of(input->topology, cursor, cursor->next / bytes);
 		if (is_wanted(input, process, &page, node, &page_node)) {
 			if (!nm_page_budget_use(room, bytes))

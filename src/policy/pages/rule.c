@@ -15,14 +15,6 @@ bool nm_page_budget_use(struct nm_page_budget *room, uint64_t bytes)
 	return true;
 }
 
-static uint64_t bytes_of(const struct nm_page_id *page)
-{
-	static const uint64_t bytes[] = {
-		[NM_PAGE_4K] = 4096, [NM_PAGE_2M] = 2ULL << 20, [NM_PAGE_1G] = 1ULL << 30};
-
-	return bytes[page->size];
-}
-
 static int by_process_and_address(const void *left, const void *right)
 {
 	const struct nm_page_selection *a = left, *b = right;
@@ -74,7 +66,7 @@ static void share_out(const struct nm_column *processes, const struct nm_memory_
 
 static bool is_movable(const struct nm_page_process *process, const struct nm_page_id *page)
 {
-	uint64_t bytes = bytes_of(page);
+	uint64_t bytes = nm_page_bytes(page->size);
 
 	return nm_page_may_move(process, page->address & ~(bytes - 1), bytes);
 }
@@ -103,7 +95,7 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_memory_wanted *one = &wanted[i];
 		struct nm_page_process *process = nm_page_process_of(processes, one->pid);
-		uint64_t bytes = bytes_of(&one->page);
+		uint64_t bytes = nm_page_bytes(one->page.size);
 		if (one->settled || !may_move(process, &one->page) ||
 		    !nm_page_budget_use(room, bytes))
 			continue;
