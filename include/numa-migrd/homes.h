@@ -163,7 +163,7 @@ struct nm_placement {
 /* ---- homes.c: processes ---- */
 
 /* Creates the state of the policy. The caller sets spent_ns, and processes.clear, which ends each
- * process that is no longer managed with nm_home_state_clear(). */
+ * process that is no longer managed with nm_placement_forget(). */
 struct nm_placement *nm_placement_new(void);
 /* NULL is allowed. */
 void nm_placement_free(struct nm_placement *placement);
@@ -185,8 +185,10 @@ size_t nm_placement_homes(const struct nm_placement *placement);
 bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid);
 /* Marks the processes that have a home. Called before the snapshot is used. */
 void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot);
-/* Frees what the state of a process owns. */
+/* Frees what the state of a process owns; nm_placement_forget() also subtracts its load from the
+ * nodes. */
 void nm_home_state_clear(struct nm_home_state *state);
+void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state);
 /* Takes the values of this interval's snapshot that need no measurement. */
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 			  struct nm_home_state *state);
@@ -198,10 +200,6 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
  */
 bool nm_home_state_is_suspended(const struct nm_home_state *state);
 
-/* Records that its memory could not be moved, which ends a home that rested on it. error: of the
- * mover (mover.h); errors that do not concern the memory are ignored. Returns whether to try again
- * later: its home lacked memory, or the worker or a thread failed for the first time. */
-bool nm_home_state_refuse(struct nm_home_state *state, int error);
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
 void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);
 /* Return the amount of its memory, and the share of it on each node; NULL: not known. */
@@ -209,18 +207,14 @@ uint64_t nm_home_state_bytes(const struct nm_home_state *state);
 const double *nm_home_state_shares(const struct nm_home_state *state);
 /* Returns whether its home must wait for the answer to a query, which takes moments. */
 bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns);
-/* Returns whether the location of its memory is to be queried now. kernel_moves: automatic NUMA
- * balancing moves memory that is allocated elsewhere. Called by the tick and by examinations. */
-bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_moves,
-			       uint64_t now_ns);
-/*
- * Schedules another migration if much of the memory of a process with a home is elsewhere, because
- * it was allocated after the last one. That starts once the new remote accesses are expected to
- * cost as much as it does. If the memory has not grown, it cannot be moved. Called after
- * nm_home_state_locate().
- */
-void nm_home_state_schedule_migration(struct nm_home_state *state,
-				      const struct nm_topology *topology);
+/* Returns whether the location of its memory must be queried now, and notes that. kernel_moves:
+ * automatic NUMA balancing moves memory that is allocated elsewhere. Called by the tick and by
+ * examinations. */
+bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns);
+/* Takes the answer: as for nm_home_state_locate(), and the memory from the pool of huge pages.
+ * Schedules another migration if much memory is not at home. */
+void nm_home_state_answer(struct nm_home_state *state, const struct nm_topology *topology,
+			  const double *pages, uint64_t huge_bytes);
 
 /* ---- examine.c: when processes are examined, and the limits of its cost ---- */
 
@@ -237,6 +231,12 @@ struct nm_examination_budget {
 /* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
  * domain's share it is not scheduled, and the next interval handles the process. */
 void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one);
+/* Schedules the next examination of a process that was examined. */
+void nm_placement_reschedule(struct nm_placement *placement, const struct nm_examination *one,
+			     uint64_t now_ns);
+/* Returns whether a process with this number of threads is too young to be examined. */
+bool nm_examination_is_early(const struct nm_examination *one, uint64_t nr_threads,
+			     uint64_t now_ns);
 /* Returns true if the task table does not contain the process. */
 bool nm_placement_is_unknown(uint64_t domain);
 /* Returns the next examination that is due at this time, and removes it. Returns false if there is
@@ -364,11 +364,20 @@ bool nm_placement_has_migrations(const struct nm_placement *placement);
  * memory. Called by the tick and by examinations. */
 void nm_placement_update_migrations(struct nm_placement *placement, double interval_s,
 				    uint64_t now_ns, const bool *reclaimed);
-/* Returns the process whose memory is to be handed to the mover now: the caller sets the state of
- * its migration, or defers its domain. NULL: none. */
+/* Returns the process whose memory is to be handed to the mover now; NULL: none. Then
+ * nm_placement_submitted() takes the result: 0; -EAGAIN: not in this interval; or an error. */
 struct nm_home_state *nm_placement_next_migration(struct nm_placement *placement);
-/* Hands no memory of this domain over in this interval. */
-void nm_placement_defer_domain(struct nm_placement *placement, uint64_t domain);
+void nm_placement_submitted(struct nm_placement *placement, struct nm_home_state *state, int error);
+
+/* The result of a batch, as in struct nm_page_batch. */
+struct nm_home_result {
+	int error;
+	uint64_t moved, bytes, stayed_bytes;
+};
+/* Ends a batch of the migration: the memory is at home now; or, after some errors, the rest is
+ * tried later; or it stays where it is, which ends a home that rested on it. */
+void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_result *result,
+			     unsigned nr_nodes, uint64_t now_ns);
 
 /* ---- sides.c: processes without a home ---- */
 
@@ -390,6 +399,9 @@ void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t i
  * node, and no more CPUs are in demand than there are, or than it may use. Called by the tick and by
  * the plan. */
 bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
+/* Returns a process whose threads were held and must not be any more, and notes that; NULL: none.
+ * Called before the plan. */
+const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement);
 /* A thread of a process was leased to its home, or is held. Returns whether it is the first held
  * one. Called for each such lease. */
 bool nm_placement_held(struct nm_placement *placement, uint32_t pid);

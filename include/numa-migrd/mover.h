@@ -221,4 +221,38 @@ void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind 
 /* The moved pages of this process get no verdict any more: nothing is remembered of them. */
 void nm_migrations_abandon(struct nm_migrations *migrations, uint32_t pid);
 
+/* ---- homes.c: the memory of the processes of policy "auto" ---- */
+
+struct nm_feedback;
+struct nm_home_state;
+struct nm_placement;
+
+/* The objects that its functions use. */
+struct nm_home_memory {
+	struct nm_platform *platform;
+	const struct nm_topology *topology;
+	const struct nm_config *config;
+	struct nm_placement *placement;
+	struct nm_migrations *migrations;
+	struct nm_mover *mover;
+	struct nm_feedback *feedback;
+};
+
+/* Collects an answer about the location of the memory of a process, and sends a query if it is not
+ * known. kernel_moves: as for nm_home_state_must_query(). Called by ticks and examinations. */
+void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *state,
+		    bool kernel_moves, uint64_t now_ns);
+/* Reads the available memory of each node, unless that was done shortly before: it costs more than
+ * the examination of a process. Called before homes are assigned. */
+void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns);
+/* Collects the results of the mover; adds the numbers of moved pages and of their bytes. */
+void nm_home_collect(const struct nm_home_memory *memory, uint64_t *pages, uint64_t *bytes);
+/* Ends the migration of a process that loses its home. rolls_back: its memory returns to its
+ * original location, as far as that is known, including memory that the mover is still moving. */
+void nm_home_end_migration(const struct nm_home_memory *memory, const struct nm_home_state *state,
+			   bool rolls_back);
+/* Hands memory to the mover if its migration is worth the cost, in descending order of lost time
+ * per byte. interval_s: time since the last interval, or 0. */
+void nm_home_migrate(const struct nm_home_memory *memory, double interval_s);
+
 #endif

@@ -139,7 +139,9 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 			(void)nm_actuator_return_all(daemon->pipeline.actuator);
 		if (other_policy)
 			nm_pipeline_reset_performance(daemon);
-		nm_home_stage_configure(daemon);
+		if (nm_placement_of(daemon))
+			nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
+					   config);
 		nm_trial_stage_configure(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		nm_pipeline_configure_pages(daemon);

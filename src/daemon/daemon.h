@@ -357,7 +357,7 @@ void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *s
 /* Cancels its query, because the machine or the policy has changed. */
 void nm_balance_stage_end(struct nm_daemon *daemon);
 
-/* ---- home_stage.c: a home node for each process ---- */
+/* ---- homes.c: a home node for each process ---- */
 
 /* Returns the state of policy "auto"; NULL: another policy, or not yet. */
 static inline struct nm_placement *nm_placement_of(const struct nm_daemon *daemon)
@@ -372,10 +372,7 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 /* Notes the begin or end of a process. Called by the drain. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
-/* nm_home_stage_wakeup_s() returns the interval in seconds at which rings are drained;
- * nm_home_stage_must_end_interval() whether the interval should end after that. Called by the main
- * loop. */
-double nm_home_stage_wakeup_s(const struct nm_daemon *daemon);
+/* Returns whether the interval should end after rings were drained. Called by the main loop. */
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns);
 /* Returns how many processes nm_home_stage_examine() may examine now; -1: it need not be called.
  * Called by the main loop. */
@@ -384,8 +381,6 @@ int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t 
 void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most);
 /* Discards all state, because the machine or the policy has changed. */
 void nm_home_stage_end(struct nm_daemon *daemon);
-/* Applies changed settings to the mover, with the same policy. */
-void nm_home_stage_configure(struct nm_daemon *daemon);
 
 /* ---- views.c ---- */
 

@@ -22,8 +22,9 @@ double nm_loop_wakeup_s(const struct nm_daemon *daemon)
 {
 	if (is_idle(daemon))
 		return IDLE_WAKEUP_S;
-	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_home_stage_wakeup_s(daemon)
-								: nm_interval_s(daemon);
+	return daemon->config->threads.policy == NM_POLICY_AUTO
+		       ? fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S)
+		       : nm_interval_s(daemon);
 }
 
 void nm_loop_examine(struct nm_daemon *daemon)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The location of the memory of a process, as counted by the kernel. */
+/* The location of the private memory of a process, as counted by the kernel. */
 #include <string.h>
 #include <unistd.h>
 

@@ -13,7 +13,6 @@
 
 #include "ordeal_gate.h"
 /* The thread of the mover would make lives differ. */
-#include "../../src/daemon/home_stage.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 

@@ -342,7 +342,7 @@ static int load_a_node_per_cpu(void *context, struct nm_topology **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The measurements refer to the former nodes. */
+/* The state refers to the former nodes. */
 static void nodes_that_change_begin_anew(void **state)
 {
 	(void)state;

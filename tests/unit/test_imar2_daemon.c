@@ -483,7 +483,7 @@ static double record_on(int node)
 			     daemon->views.snapshot, daemon->config, 0, node);
 }
 
-/* The record of a node does not hold for another one with the same index. */
+/* The performance of a thread on a node is not that on another one with the same index. */
 static void the_record_ends_when_the_nodes_change(void **state)
 {
 	(void)state;

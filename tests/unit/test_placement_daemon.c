@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "../../src/daemon/home_stage.h"
 #include "dump_fixture.h"
 #include "page_daemon_fixture.h"
 
@@ -943,7 +942,12 @@ static unsigned handed_over(uint64_t away_bytes, double page_ns)
 		nm_home_state_at(placement, i)->migration = (struct nm_memory_migration){
 			.state = NM_MIGRATION_READY, .away_bytes = away_bytes, .away_distance = 20};
 	}
-	nm_home_stage_migrate(&world.daemon, NM_NSEC_PER_SEC / 10);
+	nm_home_migrate(&(struct nm_home_memory){.platform = &world.fake->platform,
+						 .topology = world.daemon.pipeline.topology,
+						 .placement = placement,
+						 .migrations = &world.daemon.pipeline.migrations,
+						 .mover = world.daemon.pipeline.mover},
+			0);
 	return fake_mover.submitted - before;
 }
 

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "../../src/daemon/home_stage.h"
 #include "page_daemon_fixture.h"
 
 static void begin_auto(void)

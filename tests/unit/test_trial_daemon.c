@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "../../src/daemon/home_stage.h"
 #include "dump_fixture.h"
 #include "page_daemon_fixture.h"
 

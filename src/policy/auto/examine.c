@@ -9,6 +9,12 @@
 #define STRETCH_MAX 16
 #define STRETCH_IDLE 4 /* factor by which the interval is longer on an idle machine */
 
+/* Age from which a process with one thread is examined: most of them, such as compilers, exit
+ * earlier. */
+#define ALONE_NS (500 * NM_NSEC_PER_MSEC)
+#define SPREADS_NS NM_NSEC_PER_SEC
+#define RETRY_NS (200 * NM_NSEC_PER_MSEC)
+
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
 
 /* ---- processes ---- */
@@ -43,6 +49,23 @@ void nm_placement_schedule(struct nm_placement *placement, const struct nm_exami
 		known->due_ns = one->due_ns < known->due_ns ? one->due_ns : known->due_ns;
 	else if (has_examination_room(placement, one->domain))
 		placement->due[placement->nr_due++] = *one;
+}
+
+/* The behaviour of a young process becomes visible over time: it is examined again at twice its
+ * age, and at first more often, because the scheduler spreads threads that are not leased yet. */
+void nm_placement_reschedule(struct nm_placement *placement, const struct nm_examination *one,
+			     uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - one->since_ns;
+	struct nm_examination next = *one;
+	next.due_ns = now_ns + (age_ns < SPREADS_NS ? RETRY_NS : age_ns);
+	if ((double)age_ns < NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
+		nm_placement_schedule(placement, &next);
+}
+
+bool nm_examination_is_early(const struct nm_examination *one, uint64_t nr_threads, uint64_t now_ns)
+{
+	return nr_threads == 1 && now_ns - one->since_ns < ALONE_NS;
 }
 
 /* Selects, among the examinations that are due, one whose domain owes least. */

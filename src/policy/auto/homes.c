@@ -70,6 +70,13 @@ void nm_home_state_clear(struct nm_home_state *state)
 	state->ran_on = NULL;
 }
 
+void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state)
+{
+	for (unsigned k = 0; state->ran_on && k < placement->nr_nodes; k++)
+		placement->nodes[k].busy_cpus -= state->ran_on[k];
+	nm_home_state_clear(state);
+}
+
 /* A node without memory is one of a machine that has memory elsewhere. */
 static void update_movability(const struct nm_snapshot *snapshot, const struct nm_snap_process *one,
 			      struct nm_home_state *state)
@@ -146,32 +153,6 @@ void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsi
 		state->located_on[k] = pages[k] / all;
 }
 
-bool nm_home_state_refuse(struct nm_home_state *state, int error)
-{
-	switch (error) {
-	case 0:
-	case -EAGAIN: /* nothing was tried: see struct nm_page_batch */
-	case -ECANCELED:
-	case -ESTALE:
-	case -EROFS:
-		return false;
-	case -ENOSPC:	/* our own rule: the node may have memory later */
-	case -EALREADY: /* it or its domain has to wait for a worker (worker.h) */
-		return true;
-	case -ESRCH: /* if the process continues, a thread was exiting */
-	case -ECONNRESET: /* the worker failed, not the move, unless it fails again */
-	case -EPIPE:
-	case -ETIMEDOUT:
-	case -ENOTCONN:
-	case -EPROTO:
-		if (!state->migration.failed)
-			return state->migration.failed = true;
-		break;
-	}
-	state->immovable = true; /* until its cpuset changes */
-	return false;
-}
-
 uint64_t nm_home_state_bytes(const struct nm_home_state *state)
 {
 	return state->anon_bytes + state->location.huge_bytes;
@@ -211,18 +192,26 @@ static bool is_uncertain(const struct nm_home_state *state, bool kernel_moves, u
 		       NM_PLACE_OBSERVED_S * (double)NM_NSEC_PER_SEC;
 }
 
-bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_moves,
-			       uint64_t now_ns)
+bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns)
 {
 	bool unknown = (state->home < 0 || !state->located) &&
 		       has_grown(state, state->location.anon_bytes);
-	return (unknown || is_uncertain(state, kernel_moves, now_ns)) && state->running > 0 &&
-	       !state->location.ticket &&
-	       state->accesses < NM_PLACE_MIN_ACCESSES; /* otherwise these show the location */
+	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->running == 0 ||
+	    state->location.ticket ||
+	    state->accesses >= NM_PLACE_MIN_ACCESSES) /* these show the location */
+		return false;
+	state->location.anon_bytes = state->anon_bytes; /* also if the query fails */
+	state->location.asked_ns = now_ns;
+	state->migration.checked = true;
+	return true;
 }
 
-void nm_home_state_schedule_migration(struct nm_home_state *state,
-				      const struct nm_topology *topology)
+/*
+ * Schedules another migration if much of the memory of a process with a home is elsewhere, because
+ * it was allocated after the last one. That starts once the new remote accesses are expected to
+ * cost as much as it does. If the memory has not grown, it cannot be moved.
+ */
+static void schedule_migration(struct nm_home_state *state, const struct nm_topology *topology)
 {
 	double away = 0, distance = 0;
 	for (unsigned k = 0; state->located && k < topology->nr_nodes; k++) {
@@ -241,6 +230,18 @@ void nm_home_state_schedule_migration(struct nm_home_state *state,
 	state->migration.away_bytes = (uint64_t)(away * (double)state->anon_bytes);
 	state->migration.away_distance = distance;
 	state->lost_s = 0; /* the earlier loss has been paid for */
+}
+
+void nm_home_state_answer(struct nm_home_state *state, const struct nm_topology *topology,
+			  const double *pages, uint64_t huge_bytes)
+{
+	bool again = state->home >= 0 && state->migration.state == NM_MIGRATION_DONE;
+	if (state->home >= 0 && state->located && !again)
+		return;
+	state->location.huge_bytes = huge_bytes;
+	nm_home_state_locate(state, pages, topology->nr_nodes);
+	if (again)
+		schedule_migration(state, topology);
 }
 
 static void *open_placement(const struct nm_topology *topology, double page_bytes)

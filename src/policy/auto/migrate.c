@@ -12,6 +12,11 @@
 			* waiting work can still be reordered by the latest measurements */
 #define GUESSED_S 0.05 /* the same while the cost is an estimate */
 
+/* Time after which memory is tried again of which little has moved: the first, in which a verdict
+ * is given, is doubled by each further try, up to the second. */
+#define AGAIN_NS (12 * NM_NSEC_PER_SEC)
+#define AGAIN_MOST_NS (600 * NM_NSEC_PER_SEC)
+
 static bool is_pending(const struct nm_home_state *state)
 {
 	return state->migration.state == NM_MIGRATION_READY ||
@@ -112,7 +117,7 @@ static bool is_domain_busy(const struct nm_placement *placement, const struct nm
 					  : nr_ahead > 1 && ahead_s > AHEAD_S;
 }
 
-void nm_placement_defer_domain(struct nm_placement *placement, uint64_t domain)
+static void defer_domain(struct nm_placement *placement, uint64_t domain)
 {
 	for (size_t i = 0; i < placement->processes.count; i++)
 		if (nm_home_state_at(placement, i)->domain == domain)
@@ -123,6 +128,86 @@ struct nm_home_state *nm_placement_next_migration(struct nm_placement *placement
 {
 	struct nm_home_state *next;
 	while ((next = find_most_urgent(placement)) && is_domain_busy(placement, next))
-		nm_placement_defer_domain(placement, next->domain);
+		defer_domain(placement, next->domain);
 	return next;
+}
+
+/* ---- results ---- */
+
+/* Records that its memory could not be moved, which ends a home that rested on it. Errors that do
+ * not concern the memory are ignored. Returns whether to try again later: its home lacked memory,
+ * or the worker or a thread failed for the first time. */
+static bool refuse(struct nm_home_state *state, int error)
+{
+	switch (error) {
+	case 0:
+	case -EAGAIN: /* nothing was tried: see struct nm_page_batch */
+	case -ECANCELED:
+	case -ESTALE:
+	case -EROFS:
+		return false;
+	case -ENOSPC:	/* our own rule: the node may have memory later */
+	case -EALREADY: /* it or its domain has to wait for a worker (worker.h) */
+		return true;
+	case -ESRCH:	  /* if the process continues, a thread was exiting */
+	case -ECONNRESET: /* the worker failed, not the move, unless it fails again */
+	case -EPIPE:
+	case -ETIMEDOUT:
+	case -ENOTCONN:
+	case -EPROTO:
+		if (!state->migration.failed)
+			return state->migration.failed = true;
+		break;
+	}
+	state->immovable = true; /* until its cpuset changes */
+	return false;
+}
+
+void nm_placement_submitted(struct nm_placement *placement, struct nm_home_state *state, int error)
+{
+	if (error == -EAGAIN)
+		defer_domain(placement, state->domain);
+	else
+		state->migration.state = error == 0 ? NM_MIGRATION_RUNNING : NM_MIGRATION_DONE;
+	(void)refuse(state, error);
+}
+
+/* The rest is tried later: at once if most of it has moved. */
+static void defer_rest(struct nm_memory_migration *migration, uint64_t moved_bytes)
+{
+	bool few = moved_bytes < migration->away_bytes / 2;
+	uint64_t pause_ns = migration->pause_ns ? 2 * migration->pause_ns : AGAIN_NS;
+	if (pause_ns > AGAIN_MOST_NS)
+		pause_ns = AGAIN_MOST_NS;
+	migration->pause_ns = few ? pause_ns : 0;
+	migration->retry_ns = few ? migration->ended_ns + pause_ns : 0;
+	migration->away_bytes -= moved_bytes;
+}
+
+void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_result *result,
+			     unsigned nr_nodes, uint64_t now_ns)
+{
+	struct nm_memory_migration *migration = &state->migration;
+	migration->moved += result->moved;
+	migration->failed &= result->error != 0;
+	/* After an error, pages elsewhere do not show that they cannot be moved. */
+	migration->checked = result->error != 0;
+	bool later = refuse(state, result->error) && result->bytes < migration->away_bytes;
+	if (result->error == 0 && result->stayed_bytes > result->bytes)
+		(void)refuse(state, -EBUSY);
+	migration->ended_bytes = result->error == 0 ? state->anon_bytes : 0;
+	migration->ended_ns = now_ns;
+	migration->state = later ? NM_MIGRATION_DEFERRED : NM_MIGRATION_DONE;
+	if (later)
+		defer_rest(migration, result->bytes);
+	/* Memory that must not move is not in the batch. If nothing was known of it and little has
+	 * moved, the rest is either at home or stays elsewhere, which a query shows. */
+	bool unknown = !nm_home_state_shares(state) && 2 * result->bytes < state->anon_bytes;
+	if (unknown)
+		state->location.anon_bytes = 0; /* so that its location is queried again */
+	if (result->error != 0 || unknown || state->immovable)
+		return;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		state->located_on[k] = (int)k == state->home;
+	state->located = true;
 }

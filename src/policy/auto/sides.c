@@ -41,6 +41,19 @@ bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm
 	       (!state->is_restricted || state->movable_cpus <= room);
 }
 
+/* Held threads must not queue, and a process that no longer exceeds every node is not held. */
+const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement)
+{
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (!state->held || nm_placement_may_hold(placement, state))
+			continue;
+		state->held = false;
+		return state;
+	}
+	return NULL;
+}
+
 bool nm_placement_held(struct nm_placement *placement, uint32_t pid)
 {
 	struct nm_home_state *state = nm_home_state_find(placement, pid);

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto" in the daemon: gathers its input, and carries its decisions out. */
-#include "home_stage.h"
-
+/* Policy "auto" in the daemon: measures for it, and carries its decisions out. */
 #include <math.h>
 
+#include "daemon.h"
 #include "numa-migrd/proc.h"
 
-/* Available memory is read again after this time. */
-#define AVAILABLE_AGE_NS (500 * NM_NSEC_PER_MSEC)
 #define IDLE_CPUS 0.2 /* maximum load of an idle machine */
 
 /* ---- creation and destruction ---- */
+
+static struct nm_home_memory memory_of(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	return (struct nm_home_memory){.platform = pipeline->platform,
+				       .topology = pipeline->topology,
+				       .config = daemon->config,
+				       .placement = nm_placement_of(daemon),
+				       .migrations = &pipeline->migrations,
+				       .mover = pipeline->mover,
+				       .feedback = pipeline->feedback};
+}
 
 void nm_home_stage_end(struct nm_daemon *daemon)
 {
@@ -26,16 +35,13 @@ void nm_home_stage_end(struct nm_daemon *daemon)
  * leases end by the usual rules. */
 static void drop_process(void *context, void *state)
 {
-	struct nm_daemon *daemon = context;
-	struct nm_placement *placement = nm_placement_of(daemon);
+	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
-	if (one->pid && daemon->pipeline.mover)
-		nm_mover_drop(daemon->pipeline.mover, one->pid, true);
-	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
-		placement->nodes[k].busy_cpus -= one->ran_on[k];
-	nm_location_cancel(daemon->pipeline.platform, &one->location.ticket);
-	nm_home_stage_end_migration(daemon, one, false);
-	nm_home_state_clear(one);
+	if (one->pid && memory.mover)
+		nm_mover_drop(memory.mover, one->pid, true);
+	nm_location_cancel(memory.platform, &one->location.ticket);
+	nm_home_end_migration(&memory, one, false);
+	nm_placement_forget(memory.placement, one);
 }
 
 static void open_placement(struct nm_daemon *daemon)
@@ -48,13 +54,6 @@ static void open_placement(struct nm_daemon *daemon)
 	placement->processes.context = daemon;
 	placement->spent_ns = nm_own_loop_ns(daemon);
 	nm_open_mover(daemon);
-}
-
-void nm_home_stage_configure(struct nm_daemon *daemon)
-{
-	if (nm_placement_of(daemon))
-		nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
-				   daemon->config);
 }
 
 /* ---- the schedule ---- */
@@ -70,11 +69,6 @@ static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, ui
 		.sampling_exceeds = nm_cost_must_reduce_sampling(daemon, since_s),
 		.unlimited = daemon->options.feed != NULL,
 	};
-}
-
-double nm_home_stage_wakeup_s(const struct nm_daemon *daemon)
-{
-	return fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S);
 }
 
 /* Returns whether no process that could be assigned a home has run since the last interval. Page
@@ -104,7 +98,8 @@ int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t 
 		return -1;
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
 	bool mover_idle = nm_mover_counts(pipeline->mover).waiting == 0;
-	return nm_placement_examinations_allowed(nm_placement_of(daemon), &budget, mover_idle, now_ns);
+	return nm_placement_examinations_allowed(nm_placement_of(daemon), &budget, mover_idle,
+						 now_ns);
 }
 
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
@@ -123,7 +118,7 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 		(void)nm_actuator_return_process(daemon->pipeline.actuator, event->pid);
 }
 
-/* ---- memory ---- */
+/* ---- decisions ---- */
 
 /* Reads the setting again: it may have changed since the start, also by the daemon itself
  * (sampling.inject). */
@@ -133,35 +128,6 @@ static bool kernel_moves_memory(struct nm_daemon *daemon)
 	return nm_balances_nodes(daemon->machine.balancing) &&
 	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 }
-
-/* No limit if the kernel does not report it. */
-static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
-			     const struct nm_watermarks *watermarks)
-{
-	uint64_t bytes;
-	if (nm_home_stage_is_reclaimed(daemon, node))
-		return 0;
-	int r = nm_node_available_read(daemon->pipeline.platform,
-				       daemon->pipeline.topology->nodes[node].os_id, watermarks,
-				       daemon->config->pages.keep_free_percent / 100, &bytes);
-	return r < 0 ? UINT64_MAX : bytes;
-}
-
-/* Reading these files costs more than examining a process, so they are read once for all processes
- * that are examined together. */
-static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
-{
-	struct nm_placement *placement = nm_placement_of(daemon);
-	uint64_t *read_ns = &placement->available_ns;
-	if (*read_ns && now_ns - *read_ns < AVAILABLE_AGE_NS)
-		return;
-	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
-	for (unsigned k = 0; k < placement->nr_nodes; k++)
-		placement->available_bytes[k] = available_on(daemon, k, &watermarks);
-	*read_ns = now_ns;
-}
-
-/* ---- decisions ---- */
 
 static void on_assigned(void *context, const struct nm_decision *decision)
 {
@@ -205,6 +171,7 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 		     struct nm_home_state *state, enum nm_home_end end)
 {
 	struct nm_daemon *daemon = context;
+	const struct nm_home_memory memory = memory_of(daemon);
 	daemon->tally.homes.expired += end == NM_HOME_EXPIRED;
 	daemon->tally.homes.yielded += end == NM_HOME_YIELDED;
 	daemon->tally.homes.rolled_back += end == NM_HOME_ROLLED_BACK;
@@ -212,45 +179,34 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 	if (end != NM_HOME_ROLLED_BACK)
 		nm_report_home_end(daemon, process, state, end_text(state, end));
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
-	nm_mover_drop(daemon->pipeline.mover, state->pid, true);
-	nm_home_stage_end_migration(daemon, state, end == NM_HOME_ROLLED_BACK);
+	nm_mover_drop(memory.mover, state->pid, true);
+	nm_home_end_migration(&memory, state, end == NM_HOME_ROLLED_BACK);
 }
 
 static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 		   struct nm_placement_view *view)
 {
+	const struct nm_home_memory memory = memory_of(daemon);
 	bool barred = false;
 	view->place.threads_follow = nm_may_draw_threads(daemon);
 	if (nm_placement_wants_homes(round, view)) {
-		barred = nm_mover_is_barred(daemon->pipeline.mover);
+		barred = nm_mover_is_barred(memory.mover);
 		view->place.memory_stays = barred && !kernel_moves_memory(daemon);
-		read_available(daemon, round->snapshot->time_ns);
+		nm_home_read_available(&memory, round->snapshot->time_ns);
 	}
 	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);
-	nm_placement_assign(nm_placement_of(daemon), round, may_move, view);
+	nm_placement_assign(memory.placement, round, may_move, view);
 }
 
-/* Held threads must not queue, and a process that no longer exceeds every node is not held. */
-static void release_held(struct nm_daemon *daemon)
-{
-	struct nm_placement *placement = nm_placement_of(daemon);
-	for (size_t i = 0; i < placement->processes.count; i++) {
-		struct nm_home_state *state = nm_home_state_at(placement, i);
-		if (!state->held || nm_placement_may_hold(placement, state))
-			continue;
-		state->held = false;
-		(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
-	}
-}
-
+/* A dry run reports homes; moves of threads are neither attempted nor judged. */
 static void apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	struct nm_placement *placement = nm_placement_of(daemon);
-	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
 	if (nm_daemon_is_dry_run(daemon))
 		return;
-	release_held(daemon);
+	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement));)
+		(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
 	nm_placement_plan(placement, snapshot, daemon->config, &plan);
 	if (plan.count == 0)
 		return;
@@ -266,7 +222,7 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = nm_placement_of(daemon);
-	const struct nm_home_handler handler = {daemon,	on_assigned,  on_judged,
+	const struct nm_home_handler handler = {daemon,	   on_assigned,	 on_judged,
 						on_allows, on_withdrawn, on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
 					    .config = daemon->config,
@@ -284,13 +240,118 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	apply_homes(daemon, snapshot);
 }
 
-void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+/* ---- an examination between intervals ---- */
+
+/* The times of the threads of a process from /proc replace samples, and a snapshot of this process
+ * replaces that of the machine. */
+static int snapshot_of(struct nm_daemon *daemon, const struct nm_process_times *process,
+		       uint64_t now_ns, struct nm_snapshot **ret)
 {
-	const struct nm_placement *placement = nm_placement_of(daemon);
-	struct nm_home_state *state = nm_home_state_find(placement, snapshot->processes[0].pid);
-	size_t first = (size_t)(state - nm_home_state_at(placement, 0));
-	nm_home_stage_locate(daemon, state, snapshot->time_ns);
+	struct nm_member members[NM_PROCESS_TIMES_MOST];
+	struct nm_snapshot_input input = {
+		.interval = daemon->tally.intervals,
+		.time_ns = now_ns,
+		.topology = daemon->pipeline.topology,
+		.config = daemon->config,
+		.figures = process->figures,
+		.nr_figures = process->count,
+		.members = members,
+		.busy_share = daemon->machine.busy_share,
+	};
+	int r = nm_roster_meet(daemon->pipeline.roster, process->figures, process->count, now_ns,
+			       members, &input.nr_members);
+	return r < 0 ? r : nm_snapshot_build(&input, ret);
+}
+
+/* Measures the current activity of a process. Returns 0 or a negative errno; -ESRCH: it has exited.
+ * *ret is unchanged if the process is not to be placed. */
+static int measure(struct nm_daemon *daemon, const struct nm_examination *due, uint64_t now_ns,
+		   struct nm_snapshot **ret)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
+	struct nm_placement *placement = nm_placement_of(daemon);
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_process_times process;
+	struct nm_proc_stat leader;
+	int r = nm_proc_stat_of(platform, due->pid, due->pid, &leader);
+	if (r < 0 || nm_examination_is_early(due, leader.nr_threads, now_ns))
+		return r;
+	r = nm_process_times_read(platform, daemon->pipeline.topology, due->pid, &leader, &process);
+	/* Building its snapshot costs more than reading the times of its threads. */
+	if (r < 0 || nm_placement_ignores(placement, &process))
+		return r;
+	r = snapshot_of(daemon, &process, now_ns, &snapshot);
+	if (r < 0 || snapshot->nr_processes == 0)
+		return r;
+	nm_placement_measure_one(placement, snapshot, &process);
+	*ret = NM_TAKE(snapshot);
+	return 0;
+}
+
+/* The same, charged to its domain, which may be known only afterwards. Errors are those of
+ * measure(). */
+static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one, uint64_t now_ns,
+			   struct nm_snapshot **ret)
+{
+	uint64_t before_ns = nm_own_cpu_ns();
+	int r = measure(daemon, one, now_ns, ret);
+	uint64_t domain = nm_roster_domain(daemon->pipeline.roster, one->pid);
+	if (!nm_placement_is_unknown(domain))
+		one->domain = domain;
+	/* In a simulation the cost of the model must not affect decisions. */
+	if (!daemon->options.feed)
+		nm_debts_add(&nm_placement_of(daemon)->debts, one->domain,
+			     (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC,
+			     INFINITY);
+	return r;
+}
+
+/* Measures all processes that are due, before deciding about any of them, because programs often
+ * start together. Processes beyond `most`, and failures, are left to the next interval. */
+static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned most,
+			  struct nm_snapshot **ret)
+{
+	struct nm_placement *placement = nm_placement_of(daemon);
+	struct nm_examination one;
+	size_t count = 0;
+	for (unsigned done = 0; nm_placement_next_due(placement, now_ns, &one); done++) {
+		if (done >= most || done >= NM_EXAMINED_AT_ONCE)
+			continue;
+		if (measure_charged(daemon, &one, now_ns, &ret[count]) != -ESRCH)
+			nm_placement_reschedule(placement, &one, now_ns);
+		count += ret[count] != NULL;
+	}
+	return count;
+}
+
+/* Decides whether the only process of a snapshot keeps its home or is assigned one. */
+static void decide_home(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	const struct nm_home_memory memory = memory_of(daemon);
+	struct nm_home_state *state =
+		nm_home_state_find(memory.placement, snapshot->processes[0].pid);
+	size_t first = (size_t)(state - nm_home_state_at(memory.placement, 0));
+	nm_home_locate(&memory, state, nm_balances_nodes(daemon->machine.balancing),
+		       snapshot->time_ns);
 	decide_homes(daemon, snapshot, false, first, first + 1);
+}
+
+void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
+{
+	const struct nm_home_memory memory = memory_of(daemon);
+	struct nm_snapshot *snapshots[NM_EXAMINED_AT_ONCE] = {NULL};
+	if (!memory.placement || memory.placement->nr_nodes != memory.topology->nr_nodes)
+		return;
+	uint64_t now_ns = nm_daemon_now_ns(daemon);
+	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
+	/* Without the answer nothing is leased. */
+	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
+	size_t count = measure_due(daemon, now_ns, most, snapshots);
+	for (size_t i = 0; i < count; i++) {
+		decide_home(daemon, snapshots[i]);
+		nm_snapshot_free(snapshots[i]);
+	}
+	nm_home_migrate(&memory, 0);
 }
 
 /* ---- one interval ---- */
@@ -316,18 +377,21 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		return;
 	}
 	open_placement(daemon);
-	struct nm_placement *placement = nm_placement_of(daemon);
+	const struct nm_home_memory memory = memory_of(daemon);
+	struct nm_placement *placement = memory.placement;
 	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
+	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing);
 	unsigned nr_nodes = placement->nr_nodes;
 	nm_placement_charge_interval(placement, &budget, interval_ns);
-	nm_home_stage_collect(daemon);
+	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
 	follow(daemon, snapshot, interval_s);
 	nm_placement_follow_nodes(placement, snapshot, interval_s);
 	if (placement->nr_nodes != nr_nodes)
 		placement->available_ns = 0;
 	for (size_t i = 0; i < placement->processes.count; i++)
-		nm_home_stage_locate(daemon, nm_home_state_at(placement, i), snapshot->time_ns);
+		nm_home_locate(&memory, nm_home_state_at(placement, i), kernel_moves,
+			       snapshot->time_ns);
 	decide_homes(daemon, snapshot, true, 0, placement->processes.count);
-	nm_home_stage_migrate(daemon, interval_s);
+	nm_home_migrate(&memory, interval_s);
 	nm_placement_leave_to_lottery(placement, snapshot);
 }

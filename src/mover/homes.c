@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of the processes of policy "auto": its location, and its migration to their homes. */
+#include <stdlib.h>
+
+#include "numa-migrd/homes.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/mover.h"
+#include "numa-migrd/proc.h"
+
+/* Available memory is read again after this time. */
+#define AVAILABLE_AGE_NS (500 * NM_NSEC_PER_MSEC)
+
+/* ---- location ---- */
+
+static void take_answer(const struct nm_home_memory *memory, struct nm_home_state *state)
+{
+	nm_autofree double *pages = nm_must(calloc(memory->topology->nr_nodes, sizeof(*pages)));
+	uint64_t huge_bytes = state->location.huge_bytes;
+	if (nm_location_poll(memory->platform, memory->topology, &state->location.ticket, pages,
+			     &huge_bytes) == 0)
+		nm_home_state_answer(state, memory->topology, pages, huge_bytes);
+}
+
+/* The first thread of a program may have touched all of its memory before the others ran, so that
+ * the CPUs on which threads run do not show the location. */
+void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *state,
+		    bool kernel_moves, uint64_t now_ns)
+{
+	if (state->location.ticket)
+		take_answer(memory, state);
+	if (nm_home_state_must_query(state, kernel_moves, now_ns))
+		(void)nm_location_query(memory->platform, state->pid, state->start_ticks,
+					state->anon_bytes, &state->location.ticket);
+}
+
+/* ---- memory of nodes ---- */
+
+static bool is_reclaimed(const struct nm_home_memory *memory, unsigned node)
+{
+	struct nm_platform *platform = memory->platform;
+	return nm_node_is_reclaimed(platform, &memory->placement->reclaim,
+				    memory->topology->nodes[node].os_id,
+				    platform->ops->now_ns(platform));
+}
+
+/* No limit if the kernel does not report it. */
+static uint64_t available_on(const struct nm_home_memory *memory, unsigned node,
+			     const struct nm_watermarks *watermarks)
+{
+	uint64_t bytes;
+	if (is_reclaimed(memory, node))
+		return 0;
+	int r = nm_node_available_read(memory->platform, memory->topology->nodes[node].os_id,
+				       watermarks, memory->config->pages.keep_free_percent / 100,
+				       &bytes);
+	return r < 0 ? UINT64_MAX : bytes;
+}
+
+void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns)
+{
+	struct nm_placement *placement = memory->placement;
+	if (placement->available_ns && now_ns - placement->available_ns < AVAILABLE_AGE_NS)
+		return;
+	struct nm_watermarks watermarks = nm_watermarks_read(memory->platform);
+	for (unsigned k = 0; k < placement->nr_nodes; k++)
+		placement->available_bytes[k] = available_on(memory, k, &watermarks);
+	placement->available_ns = now_ns;
+}
+
+/* ---- rollback ---- */
+
+/* Returns what is known of a process that has lost its home. If the mover is full, the next call
+ * tries again. */
+static void roll_back(const struct nm_home_memory *memory, struct nm_migration *one)
+{
+	unsigned nr_nodes = memory->topology->nr_nodes;
+	const struct nm_step *step = &one->decision.steps[0];
+	struct nm_home_state *state = nm_home_state_find(memory->placement, step->pid);
+	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
+	/* It may have the next home already. */
+	if (!state || state->start_ticks != step->start_ticks ||
+	    (state->home >= 0 && state->decision != one->decision.id))
+		one->nr_origins = 0;
+	for (size_t i = 0; i < one->nr_origins; i++)
+		if ((unsigned)one->origins[i].was_on < nr_nodes)
+			pages[one->origins[i].was_on] += one->origins[i].pages;
+	if (nm_migration_roll_back(memory->migrations, memory->mover, one, NULL) < 0)
+		return;
+	/* The location of its memory is assumed from these pages until it is queried. */
+	nm_home_state_locate(state, pages, nr_nodes);
+	state->location.anon_bytes = 0;
+}
+
+void nm_home_end_migration(const struct nm_home_memory *memory, const struct nm_home_state *state,
+			   bool rolls_back)
+{
+	struct nm_migration *one = nm_migration_find(memory->migrations, state->decision);
+	if (!one || !rolls_back) {
+		nm_migration_drop(memory->migrations, one);
+		return;
+	}
+	one->roll_back = true;
+	roll_back(memory, one);
+}
+
+/* ---- migration ---- */
+
+static void handle_batch(const struct nm_home_memory *memory, const struct nm_page_batch *batch)
+{
+	struct nm_platform *platform = memory->platform;
+	struct nm_home_state *state = nm_home_state_find(memory->placement, batch->pid);
+	struct nm_migration *one = nm_migration_find(memory->migrations, batch->decision);
+	const struct nm_home_result result = {
+		.error = batch->error,
+		.moved = batch->moved,
+		.bytes = batch->bytes,
+		.stayed_bytes = batch->stayed_bytes,
+	};
+	nm_feedback_disturb(memory->feedback, batch->pid);
+	if (batch->calls > 0)
+		nm_place_add_cost(&memory->placement->page_cost, batch->domain, batch->moved,
+				  batch->call_ns);
+	if (batch->rollback || !one)
+		return;
+	one->moving = false;
+	(void)nm_migration_remember(memory->migrations, one, batch, memory->config);
+	if (state && !one->roll_back)
+		nm_home_state_end_batch(state, &result, memory->topology->nr_nodes,
+					platform->ops->now_ns(platform));
+}
+
+void nm_home_collect(const struct nm_home_memory *memory, uint64_t *pages, uint64_t *bytes)
+{
+	for (struct nm_page_batch *batch; (batch = nm_mover_collect(memory->mover, true));) {
+		handle_batch(memory, batch);
+		*pages += batch->rollback ? 0 : batch->moved;
+		*bytes += batch->rollback ? 0 : batch->bytes;
+		nm_page_batch_free(batch);
+	}
+	for (size_t i = memory->migrations->count; i-- > 0;) {
+		struct nm_migration *one = &memory->migrations->items[i];
+		if (one->decision.kind == NM_DECISION_HOME && one->roll_back)
+			roll_back(memory, one);
+	}
+}
+
+static int migrate(const struct nm_home_memory *memory, const struct nm_home_state *state)
+{
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		nm_must(calloc(1, sizeof(*batch)));
+	const struct nm_migration one = {
+		.decision = nm_decision_of_process(NM_DECISION_HOME, state->decision, state->pid,
+						   state->start_ticks, ""),
+		.domain = state->domain,
+	};
+	batch->bulk = true;
+	batch->to = (int16_t)state->home;
+	return nm_migration_begin(memory->migrations, memory->mover, &one, &batch);
+}
+
+void nm_home_migrate(const struct nm_home_memory *memory, double interval_s)
+{
+	struct nm_placement *placement = memory->placement;
+	struct nm_platform *platform = memory->platform;
+	unsigned nr_nodes = memory->topology->nr_nodes;
+	nm_autofree bool *reclaimed = nm_must(calloc(nr_nodes, sizeof(*reclaimed)));
+	for (unsigned k = 0; k < nr_nodes && nm_placement_has_migrations(placement); k++)
+		reclaimed[k] = is_reclaimed(memory, k);
+	nm_placement_update_migrations(placement, interval_s, platform->ops->now_ns(platform),
+				       reclaimed);
+	for (struct nm_home_state *next; (next = nm_placement_next_migration(placement));)
+		nm_placement_submitted(placement, next, migrate(memory, next));
+}
