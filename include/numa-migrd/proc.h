@@ -166,6 +166,9 @@ int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret);
  * than the start of a thread created after the call. Returns 0 if /proc/uptime cannot be read. */
 uint64_t nm_proc_ticks_now(struct nm_platform *platform);
 
+/* Reads the identification of this boot. Returns 0, -ENODATA or another negative errno. */
+int nm_proc_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
+
 struct nm_cpu_times {
 	uint64_t busy, total; /* clock ticks since boot; busy excludes idle and iowait */
 };

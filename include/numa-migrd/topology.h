@@ -160,6 +160,10 @@ struct nm_physmap;
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
+/* Loads a topology and its table, as nm_topology_load(). *ret_physmap is NULL if none of the files
+ * has the information. Called by the daemon at start and when the machine has changed. */
+int nm_topology_load_all(const struct nm_topology_source *source, char *error, size_t error_size,
+			 struct nm_topology **ret_topology, struct nm_physmap **ret_physmap);
 /* Creates an empty table, for samples that contain their nodes. */
 void nm_physmap_empty(struct nm_physmap **ret);
 void nm_physmap_free(struct nm_physmap *map);

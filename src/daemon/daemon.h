@@ -10,6 +10,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
 #include "numa-migrd/decision_lines.h"
+#include "numa-migrd/hardware.h"
 #include "numa-migrd/homes.h"
 #include "numa-migrd/isolation.h"
 #include "numa-migrd/journal.h"
@@ -30,14 +31,6 @@
 #include "numa-migrd/views.h"
 #include "numa-migrd/worker.h"
 #include "options.h"
-
-/* Properties of the machine's memory when last read, to detect changes. */
-struct nm_memory_fingerprint {
-	uint64_t seen_ns, total_kb;
-	uint64_t blocks, block_sum; /* number of blocks in /sys/devices/system/memory, and sum of
-				     * their numbers */
-	char nodes[512];	    /* the kernel's list */
-};
 
 /* The metrics file. */
 struct nm_exporter {
@@ -105,12 +98,8 @@ struct nm_loop_state {
 
 /* The machine as last read. */
 struct nm_machine_state {
-	struct nm_cpu_times *cpu_times; /* at the last tick, by CPU id */
-	double *busy_share;
-	unsigned nr_cpus;
-	size_t stat_bytes; /* size of a buffer for /proc/stat; 0: the default */
-	char online[4096]; /* the kernel's list, to detect changes */
-	struct nm_memory_fingerprint memory_fingerprint;
+	struct nm_cpu_load load; /* in the last interval */
+	struct nm_online online;
 	struct nm_isolation isolation; /* {0} before the first interval */
 	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
 	enum nm_balancing_mode balancing_mode; /* that was logged last */
@@ -220,6 +209,10 @@ bool nm_samples_first_touches_only(const struct nm_daemon *daemon);
  * automatic NUMA balancing, or without samples of repeated accesses. Called before the proposals of
  * a tick. */
 bool nm_may_draw_threads(const struct nm_daemon *daemon);
+int nm_machine_open_platform(const struct nm_daemon *daemon,
+			     const struct nm_platform_options *options, struct nm_platform **ret);
+/* Returns kernel.numa_balancing; -1: not supported by this kernel. */
+int nm_machine_read_balancing(struct nm_daemon *daemon);
 /* Creates the mover if there is none. Called by a stage that begins; the other one is called by
  * a stage that has ended, whose batches are bulk or not. */
 void nm_open_mover(struct nm_daemon *daemon);
@@ -242,37 +235,23 @@ void nm_pipeline_clear(struct nm_daemon *daemon);
 /* Resets the states of the policies, and the feedback. Called at start and when the policy changes.
  */
 void nm_pipeline_reset_performance(struct nm_daemon *daemon);
-/* Closes the states of the policies, because the machine or the policy has changed. */
-void nm_pipeline_close_policies(struct nm_daemon *daemon);
 /* Starts, reconfigures or stops the tracking of pages, and their moves, according to the
  * configuration. */
 void nm_pipeline_configure_pages(struct nm_daemon *daemon);
 /* Restarts both, because node indices have changed. */
 void nm_pipeline_restart_pages(struct nm_daemon *daemon);
+/* Loads the topology again for all stages. Returns 0, or a negative errno and a sentence in
+ * `error`.
+ */
+int nm_pipeline_reload_topology(struct nm_daemon *daemon, char *error, size_t error_size);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 
-/* ---- machine.c: the current state of the machine ---- */
+/* ---- machine.c: changes of the machine ---- */
 
-/*
- * Computes the busy share of each CPU since the last call, NaN if not known. Called at
- * start and by each tick.
- */
-void nm_machine_read_load(struct nm_daemon *daemon);
-int nm_machine_read_balancing(struct nm_daemon *daemon);
 /* Detects a change of the setting by root within ten intervals. */
 void nm_machine_follow_balancing(struct nm_daemon *daemon);
-/* *ret_physmap is NULL if the node of an address cannot be determined. */
-int nm_machine_load_topology(const struct nm_topology_source *source,
-			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
-			     char *error, size_t error_size);
-int nm_machine_open_platform(const struct nm_daemon *daemon,
-			     const struct nm_platform_options *options, struct nm_platform **ret);
-int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
-
-/* ---- machine_change.c ---- */
-
-/* Detects changes of the set of CPUs at once, and of nodes and memory blocks within ten seconds. */
+/* Loads the topology again if CPUs, nodes, memory blocks or isolation have changed. */
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 
 /* ---- tick.c ---- */

@@ -256,7 +256,7 @@ static int snapshot_of(struct nm_daemon *daemon, const struct nm_process_times *
 		.figures = process->figures,
 		.nr_figures = process->count,
 		.members = members,
-		.busy_share = daemon->machine.busy_share,
+		.busy_share = daemon->machine.load.busy_share,
 	};
 	int r = nm_roster_meet(daemon->pipeline.roster, process->figures, process->count, now_ns,
 			       members, &input.nr_members);

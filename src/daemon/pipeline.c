@@ -37,14 +37,20 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 	return 0;
 }
 
+static int load_topology(const struct nm_daemon *daemon, char *error, size_t error_size,
+			 struct nm_topology **ret_topology, struct nm_physmap **ret_physmap)
+{
+	struct nm_topology_source source = daemon->options.topology;
+	source.isolated = daemon->machine.isolation.isolated; /* as far as known */
+	return nm_topology_load_all(&source, error, error_size, ret_topology, ret_physmap);
+}
+
 static int open_machine(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	char error[256] = "";
-	struct nm_topology_source source = daemon->options.topology;
-	source.isolated = daemon->machine.isolation.isolated; /* at a resume */
-	int r = nm_machine_load_topology(&source, &pipeline->topology, &pipeline->physmap, error,
-					 sizeof(error));
+	int r = load_topology(daemon, error, sizeof(error), &pipeline->topology,
+			      &pipeline->physmap);
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Topology not readable: %s",
 			  error[0] ? error : strerror(-r));
@@ -169,7 +175,8 @@ static int open_stages(struct nm_daemon *daemon)
 	return 0;
 }
 
-void nm_pipeline_close_policies(struct nm_daemon *daemon)
+/* Because the machine or the policy has changed. */
+static void close_policies(struct nm_daemon *daemon)
 {
 	nm_balance_stage_end(daemon);
 	nm_home_stage_end(daemon);
@@ -181,7 +188,7 @@ void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_feedback_free(pipeline->feedback);
 	pipeline->feedback = nm_feedback_new();
-	nm_pipeline_close_policies(daemon);
+	close_policies(daemon);
 	daemon->reported.missing = 0;
 }
 
@@ -228,6 +235,40 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 		nm_pipeline_configure_pages(daemon);
 }
 
+/* Passes the new topology to every stage that uses the old one, and then frees the old one. */
+static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology,
+			   struct nm_physmap *physmap)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
+	/* Pending evaluations use the old node indices, and are dropped. */
+	nm_verifier_free(pipeline->verifier);
+	pipeline->verifier = nm_verifier_new();
+	if (pipeline->source)
+		(void)nm_source_retarget(pipeline->source, topology);
+	nm_actuator_retarget(pipeline->actuator, topology);
+	nm_roster_configure(pipeline->roster, topology, daemon->config);
+	close_policies(daemon);
+	nm_views_clear(daemon);
+	nm_topology_free(pipeline->topology);
+	nm_physmap_free(pipeline->physmap);
+	pipeline->topology = topology;
+	pipeline->physmap = physmap;
+	nm_pipeline_restart_pages(daemon);
+	if (!pipeline->source || nm_topology_is_single(topology))
+		nm_pipeline_open_source(daemon); /* or close it */
+}
+
+int nm_pipeline_reload_topology(struct nm_daemon *daemon, char *error, size_t error_size)
+{
+	struct nm_topology *topology;
+	struct nm_physmap *physmap;
+	int r = load_topology(daemon, error, error_size, &topology, &physmap);
+	if (r == 0)
+		adopt_topology(daemon, topology, physmap);
+	return r;
+}
+
 int nm_pipeline_open(struct nm_daemon *daemon)
 {
 	int r = open_machine(daemon);
@@ -246,11 +287,12 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	nm_pipeline_open_source(daemon);
 	nm_inject_configure(daemon);
 	nm_report_sampling_source(daemon);
-	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-	daemon->machine.memory_fingerprint =
-		(struct nm_memory_fingerprint){0}; /* it has just been loaded */
-	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
-	nm_machine_read_load(daemon);
+	daemon->last_tick_ns = nm_daemon_now_ns(daemon);
+	daemon->machine.online = (struct nm_online){0}; /* it has just been loaded */
+	(void)nm_online_follow(&daemon->machine.online, daemon->pipeline.platform,
+			       daemon->last_tick_ns, NULL, 0);
+	nm_cpu_load_read(&daemon->machine.load, daemon->pipeline.platform,
+			 daemon->pipeline.topology->nr_cpus);
 	daemon->costs.own_cpu_ns = nm_own_cpu_ns();
 	daemon->costs.drain_ns = 0;
 	return 0;
@@ -272,7 +314,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	close_page_stage(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);
-	nm_pipeline_close_policies(daemon);
+	close_policies(daemon);
 	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);
@@ -294,7 +336,6 @@ void nm_pipeline_clear(struct nm_daemon *daemon)
 	nm_released_list_free(daemon->runtime.released);
 	nm_trial_free(daemon->trial.group);
 	nm_journal_free(daemon->journal);
-	free(daemon->machine.cpu_times);
-	free(daemon->machine.busy_share);
+	nm_cpu_load_clear(&daemon->machine.load);
 	free(daemon->drained.events);
 }

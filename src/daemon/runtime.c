@@ -146,8 +146,8 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	r = load_cpus(daemon, &topology);
 	if (r < 0)
 		return r;
-	r = nm_machine_read_boot_id(platform, daemon->runtime.boot_id,
-				    sizeof(daemon->runtime.boot_id));
+	r = nm_proc_read_boot_id(platform, daemon->runtime.boot_id,
+				 sizeof(daemon->runtime.boot_id));
 	if (r < 0)
 		return r;
 	r = nm_restore(platform, topology, daemon->runtime.directory, daemon->runtime.boot_id,

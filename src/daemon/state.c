@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* State of the daemon that several stages use. */
 #include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -65,6 +66,27 @@ bool nm_may_draw_threads(const struct nm_daemon *daemon)
 }
 
 /* ---- what stages share ---- */
+
+int nm_machine_open_platform(const struct nm_daemon *daemon,
+			     const struct nm_platform_options *options, struct nm_platform **ret)
+{
+	const struct nm_options *asked = &daemon->options;
+	if (asked->open_platform)
+		return asked->open_platform(asked->platform_context, options, ret);
+	return nm_platform_linux_new(options, ret);
+}
+
+int nm_machine_read_balancing(struct nm_daemon *daemon)
+{
+	char text[32];
+	int value;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/numa_balancing", text,
+				     sizeof(text)) <= 0 ||
+	    sscanf(text, "%d", &value) != 1)
+		return -1;
+	return value;
+}
 
 void nm_open_mover(struct nm_daemon *daemon)
 {

@@ -151,7 +151,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.config = daemon->config,
 		.figures = figures,
 		.nr_figures = nr_figures,
-		.busy_share = daemon->machine.busy_share,
+		.busy_share = daemon->machine.load.busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
 		.had_latencies = had_latencies(daemon),
 		.kernel_balances = nm_balances_nodes(daemon->machine.balancing),
@@ -227,7 +227,7 @@ int nm_tick(struct nm_daemon *daemon)
 		return 0;
 	}
 	nm_machine_follow_balancing(daemon);
-	nm_machine_read_load(daemon);
+	nm_cpu_load_read(&daemon->machine.load, pipeline->platform, pipeline->topology->nr_cpus);
 
 	int count = close_interval(daemon, interval_ns, &figures);
 	if (count < 0)
@@ -243,8 +243,8 @@ int nm_tick(struct nm_daemon *daemon)
 
 	nm_inject(daemon);
 	if (pipeline->source)
-		nm_source_follow_load(pipeline->source, daemon->machine.busy_share,
-				      daemon->machine.nr_cpus);
+		nm_source_follow_load(pipeline->source, daemon->machine.load.busy_share,
+				      daemon->machine.load.nr_cpus);
 	nm_cost_control(daemon, interval_ns);
 	nm_report_sampling_source(daemon);
 	nm_report_workers(daemon);

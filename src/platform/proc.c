@@ -423,6 +423,16 @@ uint64_t nm_proc_ticks_now(struct nm_platform *platform)
 	return seconds * per_second + hundredths * per_second / 100;
 }
 
+int nm_proc_read_boot_id(struct nm_platform *platform, char *ret, size_t size)
+{
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT,
+						  "proc/sys/kernel/random/boot_id", ret, size);
+	if (length < 0)
+		return (int)length;
+	ret[strcspn(ret, "\n")] = '\0';
+	return ret[0] ? 0 : -ENODATA;
+}
+
 int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus)
 {
 	bool found = false;

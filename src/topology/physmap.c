@@ -267,3 +267,24 @@ int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address)
 		return node;
 	return span_node(&map->spans, physical_address);
 }
+
+int nm_topology_load_all(const struct nm_topology_source *source, char *error, size_t error_size,
+			 struct nm_topology **ret_topology, struct nm_physmap **ret_physmap)
+{
+	struct nm_topology_source cpus = *source;
+	struct nm_physmap *physmap = NULL;
+	if (source->load) {
+		int r = source->load(source->context, ret_topology);
+		if (r == 0)
+			nm_physmap_empty(ret_physmap);
+		return r;
+	}
+	if (cpus.xml_path)
+		cpus.root_path = NULL; /* the tree is then only used for the memory blocks */
+	int r = nm_topology_load(&cpus, error, error_size, ret_topology);
+	if (r < 0)
+		return r;
+	(void)nm_physmap_load(*ret_topology, source->root_path, &physmap);
+	*ret_physmap = physmap;
+	return 0;
+}

@@ -337,8 +337,8 @@ static void open_daemon(struct scale *scale)
 	scale->config->threads.policy = NM_POLICY_AUTO;
 	daemon->config = scale->config;
 	daemon->options.feed = &(struct nm_feed){0}; /* no worker is needed */
-	daemon->machine.busy_share = scale->busy;
-	daemon->machine.nr_cpus = CPUS;
+	daemon->machine.load.busy_share = scale->busy;
+	daemon->machine.load.nr_cpus = CPUS;
 	daemon->next_decision = 1;
 	daemon->machine.balancing = -1;
 	daemon->pipeline.platform = &scale->platform;

@@ -499,7 +499,8 @@ static inline void open_daemon(void)
 	daemon->pipeline.topology = machine_topology(NODES, CPUS);
 	open_stages(daemon);
 	daemon->last_tick_ns = world.fake->now_ns;
-	nm_machine_read_load(daemon);
+	nm_cpu_load_read(&daemon->machine.load, daemon->pipeline.platform,
+			 daemon->pipeline.topology->nr_cpus);
 }
 
 static inline int world_open(void **state)

@@ -636,7 +636,7 @@ static void one_node_with_cpus_is_idle(void **state)
 	assert_non_null(service->pipeline.source);
 	assert_string_equal(status("idle"), "false");
 	world_write_xml(world->xml, "numa:1 core:2 pu:1");
-	service->machine.online[0] = 'x'; /* as if it had been another list */
+	service->machine.online.cpus[0] = 'x'; /* as if it had been another list */
 	ticks(1);
 	assert_true(nm_topology_is_single(service->pipeline.topology));
 	assert_null(service->pipeline.source);
@@ -646,7 +646,7 @@ static void one_node_with_cpus_is_idle(void **state)
 	assert_line(false, "nothing to move");
 	world_assert_logged(world, "one node has CPUs: nothing to move");
 	world_write_xml(world->xml, "numa:2 core:2 pu:1");
-	service->machine.online[0] = 'x';
+	service->machine.online.cpus[0] = 'x';
 	ticks(1);
 	assert_non_null(service->pipeline.source);
 	assert_true(nm_loop_wakeup_s(service) < 1);

@@ -5,17 +5,19 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "../support/machine.h"
-#include "ordeal_fixture.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/hardware.h"
 
-#define FEW 2
-#define MANY 64
+#define CPUS 64
 
 static struct nm_platform platform;
-static struct nm_daemon load_daemon;
-static struct nm_topology *few, *many;
+static struct nm_cpu_load load;
 static char *stat_text;
 
 static ssize_t give_stat(struct nm_platform *ignored, int directory, const char *path, char *buffer,
@@ -36,24 +38,14 @@ static const struct nm_platform_ops ops = {.read_file = give_stat};
 static int set_up(void **state)
 {
 	(void)state;
-	memset(&load_daemon, 0, sizeof(load_daemon));
-	memset(&gate, 0, sizeof(gate));
 	platform.ops = &ops;
-	few = machine_topology(1, FEW);
-	many = machine_topology(1, MANY);
-	load_daemon.pipeline.platform = &platform;
-	load_daemon.pipeline.topology = few;
-	return few && many ? 0 : -1;
+	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	gate.on = false;
-	nm_topology_free(few);
-	nm_topology_free(many);
-	free(load_daemon.machine.cpu_times);
-	free(load_daemon.machine.busy_share);
+	nm_cpu_load_clear(&load);
 	free(stat_text);
 	stat_text = NULL;
 	return 0;
@@ -63,10 +55,10 @@ static int tear_down(void **state)
 static void write_stat(unsigned busy, size_t more)
 {
 	free(stat_text);
-	size_t used = 0, size = MANY * 64 + 2 * more + 16;
+	size_t used = 0, size = CPUS * 64 + 2 * more + 16;
 	stat_text = calloc(1, size);
 	assert_non_null(stat_text);
-	for (unsigned cpu = 0; cpu < MANY; cpu++)
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		used += (size_t)snprintf(stat_text + used, size - used, "cpu%u %u 0 0 %u 0 0 0 0\n",
 					 cpu, busy, busy);
 	used += (size_t)snprintf(stat_text + used, size - used, "intr 0");
@@ -76,20 +68,19 @@ static void write_stat(unsigned busy, size_t more)
 
 static void assert_half_busy(void)
 {
-	for (unsigned cpu = 0; cpu < MANY; cpu++)
-		assert_true(load_daemon.machine.busy_share[cpu] == 0.5);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		assert_true(load.busy_share[cpu] == 0.5);
 }
 
 /* On a machine with many interrupts their counts follow those of the CPUs on one line. */
 static void a_long_file_is_read_whole(void **state)
 {
 	(void)state;
-	load_daemon.pipeline.topology = many;
 	for (unsigned more = 1; more <= 4U << 20; more *= 4) {
 		write_stat(1000, more);
-		nm_machine_read_load(&load_daemon);
+		nm_cpu_load_read(&load, &platform, CPUS);
 		write_stat(2000, more);
-		nm_machine_read_load(&load_daemon);
+		nm_cpu_load_read(&load, &platform, CPUS);
 		assert_half_busy();
 	}
 }
@@ -98,12 +89,11 @@ static void a_long_file_is_read_whole(void **state)
 static void an_endless_file_is_rejected(void **state)
 {
 	(void)state;
-	load_daemon.pipeline.topology = many;
 	write_stat(1000, 16U << 20);
 	for (unsigned i = 0; i < 2; i++)
-		nm_machine_read_load(&load_daemon);
-	for (unsigned cpu = 0; cpu < MANY; cpu++)
-		assert_true(isnan(load_daemon.machine.busy_share[cpu]));
+		nm_cpu_load_read(&load, &platform, CPUS);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		assert_true(isnan(load.busy_share[cpu]));
 }
 
 int main(void)
