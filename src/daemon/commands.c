@@ -51,7 +51,7 @@ static int release_unknown(struct nm_daemon *daemon, uint32_t pid)
 {
 	int r = nm_released_list_release(daemon->runtime.released, daemon->pipeline.platform, pid);
 	if (r == 0)
-		nm_runtime_save_released(daemon);
+		nm_runtime_save(daemon);
 	return r;
 }
 
@@ -72,7 +72,7 @@ static int release_known(struct nm_daemon *daemon, uint32_t pid)
 	if (daemon->pipeline.pages)
 		nm_page_stage_drop(daemon->pipeline.pages, pid);
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
-	nm_runtime_save_released(daemon);
+	nm_runtime_save(daemon);
 	return failed ? -EIO : 0;
 }
 
@@ -95,7 +95,7 @@ int nm_command_manage(void *context, uint32_t pid)
 	if (r == 0)
 		r = nm_released_list_manage(daemon->runtime.released, pid);
 	if (r == 0)
-		nm_runtime_save_released(daemon);
+		nm_runtime_save(daemon);
 	if (daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (r == 0) /* its eligibility is evaluated again */

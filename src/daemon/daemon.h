@@ -497,12 +497,12 @@ void nm_runtime_close(struct nm_daemon *daemon, bool restored);
 /* Restores the affinities in the ledger. Called at start and by --restore; logs the result. Returns
  * 0; 1 if something could not be restored, or is no longer known; or a negative errno. */
 int nm_runtime_restore(struct nm_daemon *daemon);
-/* Load and save the released processes and threads across a restart. Errors are logged. They need
- * the platform. */
-void nm_runtime_load_released(struct nm_daemon *daemon);
-void nm_runtime_save_released(struct nm_daemon *daemon);
-/* The same for the processes that do not answer workers. */
+/* Loads the list of processes that do not answer workers, before the pipeline is opened. Errors are
+ * logged, as by the following ones. */
 void nm_runtime_load_unresponsive(struct nm_daemon *daemon);
-void nm_runtime_save_unresponsive(struct nm_daemon *daemon);
+/* Loads the list of released processes and threads. It needs the platform. */
+void nm_runtime_load_released(struct nm_daemon *daemon);
+/* Saves both lists if they have changed; the latter only while the platform is open. */
+void nm_runtime_save(struct nm_daemon *daemon);
 
 #endif

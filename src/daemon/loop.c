@@ -80,8 +80,7 @@ static void end_interval(struct nm_daemon *daemon)
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
 			  strerror(-r));
-	nm_runtime_save_released(daemon);
-	nm_runtime_save_unresponsive(daemon);
+	nm_runtime_save(daemon);
 	nm_report_summary(daemon);
 }
 

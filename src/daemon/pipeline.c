@@ -304,7 +304,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	if (pipeline->actuator) {
 		nm_drain(daemon);
 		daemon->runtime.unrestored = nm_actuator_return_all(pipeline->actuator);
-		nm_runtime_save_released(daemon);
+		nm_runtime_save(daemon);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
@@ -327,7 +327,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_watch_queries(daemon);
 	nm_platform_free(machine);
 	*pipeline = (struct nm_pipeline){0};
-	nm_runtime_save_unresponsive(daemon); /* because calls have been cancelled */
+	nm_runtime_save(daemon); /* because calls have been cancelled */
 }
 
 void nm_pipeline_clear(struct nm_daemon *daemon)

@@ -26,31 +26,19 @@ static int open_runtime_directory(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Another user with write access could make the daemon set any affinity of any thread. */
-static int check_directory(int fd)
-{
-	struct stat st;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if ((st.st_mode & 022) || (geteuid() != 0 && st.st_uid != geteuid()))
-		return -EPERM;
-	return 0;
-}
-
-static int lock_directory(int directory, int *ret)
-{
-	nm_auto(nm_closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return proc < 0 ? -errno : nm_lock_take(directory, proc, ret);
-}
-
 int nm_runtime_open(struct nm_daemon *daemon)
 {
 	nm_auto(nm_closep) int fd = open_runtime_directory();
+	nm_auto(nm_closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
 	if (fd < 0)
 		return fd;
-	int r = check_directory(fd);
-	if (r == 0)
-		r = lock_directory(fd, &daemon->runtime.lock);
+	if (proc < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	/* Another user with write access could make the daemon set any affinity of any thread. */
+	if ((st.st_mode & 022) || (geteuid() != 0 && st.st_uid != geteuid()))
+		return -EPERM;
+	int r = nm_lock_take(fd, proc, &daemon->runtime.lock);
 	if (r == 0)
 		daemon->runtime.directory = nm_take_fd(&fd);
 	return r;
@@ -123,27 +111,21 @@ static int rename_damaged_ledger(struct nm_daemon *daemon)
 	return 1;
 }
 
-static int load_cpus(const struct nm_daemon *daemon, struct nm_topology **ret)
-{
-	const struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
-	char error[256];
-
-	return source.xml_path ? nm_topology_load(&source, error, sizeof(error), ret)
-			       : nm_topology_load_cpus(NULL, ret);
-}
-
 int nm_runtime_restore(struct nm_daemon *daemon)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_platform_options options = {.root_path = "/"};
+	const struct nm_topology_source cpus = {.xml_path = daemon->options.topology.xml_path};
 	struct nm_restoration found;
+	char error[256];
 
 	restore_balancing(daemon);
 	int r = nm_machine_open_platform(daemon, &options, &platform);
 	if (r < 0)
 		return r;
-	r = load_cpus(daemon, &topology);
+	r = cpus.xml_path ? nm_topology_load(&cpus, error, sizeof(error), &topology)
+			  : nm_topology_load_cpus(NULL, &topology);
 	if (r < 0)
 		return r;
 	r = nm_proc_read_boot_id(platform, daemon->runtime.boot_id,
@@ -180,22 +162,6 @@ static void report_unsaved(struct nm_daemon *daemon, const char *name, int r, co
 	*reported = r < 0;
 }
 
-void nm_runtime_load_released(struct nm_daemon *daemon)
-{
-	int r = nm_released_list_load(daemon->runtime.released, daemon->pipeline.platform,
-				      daemon->runtime.directory, daemon->runtime.boot_id);
-	report_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
-		      "earlier releases and external changes may be lost");
-}
-
-void nm_runtime_save_released(struct nm_daemon *daemon)
-{
-	int r = nm_released_list_save(daemon->runtime.released, daemon->pipeline.platform,
-				      daemon->runtime.directory, daemon->runtime.boot_id);
-	report_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r, "releases hold until a restart only",
-		       &daemon->runtime.unsaved_reported);
-}
-
 void nm_runtime_load_unresponsive(struct nm_daemon *daemon)
 {
 	int r = nm_unresponsive_list_load(daemon->runtime.unresponsive, daemon->runtime.directory,
@@ -204,13 +170,27 @@ void nm_runtime_load_unresponsive(struct nm_daemon *daemon)
 		      "processes that did not answer may be queried again");
 }
 
-void nm_runtime_save_unresponsive(struct nm_daemon *daemon)
+void nm_runtime_load_released(struct nm_daemon *daemon)
 {
-	if (!daemon->runtime.unresponsive)
-		return;
-	int r = nm_unresponsive_list_save(daemon->runtime.unresponsive, daemon->runtime.directory,
-					  daemon->runtime.boot_id);
-	report_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
-		       "processes that do not answer may be queried again after a restart",
-		       &daemon->runtime.unresponsive_reported);
+	int r = nm_released_list_load(daemon->runtime.released, daemon->pipeline.platform,
+				      daemon->runtime.directory, daemon->runtime.boot_id);
+	report_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
+		      "earlier releases and external changes may be lost");
+}
+
+void nm_runtime_save(struct nm_daemon *daemon)
+{
+	struct nm_runtime_state *state = &daemon->runtime;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (platform)
+		report_unsaved(daemon, NM_ROSTER_MEMORY_NAME,
+			       nm_released_list_save(state->released, platform, state->directory,
+						     state->boot_id),
+			       "releases hold until a restart only", &state->unsaved_reported);
+	if (state->unresponsive)
+		report_unsaved(daemon, NM_WORKER_MEMORY_NAME,
+			       nm_unresponsive_list_save(state->unresponsive, state->directory,
+							 state->boot_id),
+			       "processes that do not answer may be queried again after a restart",
+			       &state->unresponsive_reported);
 }
