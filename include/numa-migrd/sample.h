@@ -312,6 +312,12 @@ int nm_inject_try(int (*clear)(void *context), void *context);
 /* The same by nm_platform_ops.clear_refs. Called by the daemon if injection is configured. */
 int nm_inject_probe(struct nm_platform *platform);
 
+/* Returns the rate in MB/s at which memory may be protected: a fixed one, limited so that the page
+ * faults do not exceed the overhead limit. */
+double nm_inject_rate(const struct nm_config *config);
+/* Returns the remedy for an error of injection, as a phrase. */
+const char *nm_inject_remedy(int error);
+
 /*
  * Requests write protection for targets (ascending pid, from the one after the last call's) within
  * a rate of mb_per_s. A target larger than one second's budget waits until the budget has grown to

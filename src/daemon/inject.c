@@ -1,29 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes memory accesses visible if no other source does (opt-in), and turns kernel.numa_balancing
  * off while the daemon moves pages (pages.numa_balancing). */
-#include <math.h>
 #include <string.h>
 
 #include "daemon.h"
 
-static void report_refusal_with(struct nm_daemon *daemon, const char *what, int error,
-				const char *remedy)
+/* The remedy is NULL if it follows from the error. */
+static void report_refusal(struct nm_daemon *daemon, const char *what, int error,
+			   const char *remedy)
 {
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s refused: %s; %s%s", what,
-		  strerror(-error), remedy, nm_injection_failure_effect(daemon));
-}
-
-static void report_refusal_of_error(struct nm_daemon *daemon, const char *what, int error)
-{
-	const char *remedy =
-		error == -EPERM	   ? "allow it in /etc/numa-migrd.conf, owned by root, for this target"
-		: error == -EAGAIN ? "more than twice 256 MB/s"
-		: error == -ETIMEDOUT || error == -EALREADY
-			? "memory map locked, skipped for 10 min"
-		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
-			? "check numa-migrd-helper.socket"
-			: "see systemctl status numa-migrd-helper";
-	report_refusal_with(daemon, what, error, remedy);
+		  strerror(-error), remedy ? remedy : nm_inject_remedy(error),
+		  nm_injection_failure_effect(daemon));
 }
 
 /* Tested once per configuration, on a page of this process. */
@@ -37,13 +25,12 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 			  "CONFIG_MEM_SOFT_DIRTY%s",
 			  nm_injection_failure_effect(daemon));
 	else if (r < 0)
-		report_refusal_of_error(daemon, "sampling.inject = \"soft_dirty_unsafe\"", r);
+		report_refusal(daemon, "sampling.inject = \"soft_dirty_unsafe\"", r, NULL);
 }
 
 /* A helper that is slow only because it is being started is tried again by nm_inject(). */
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
-	static const char what[] = "kernel.numa_balancing = 1";
 	struct nm_platform *platform = daemon->pipeline.platform;
 	int before = daemon->machine.balancing_error;
 	int r = platform->ops->numa_balancing_set(platform, value);
@@ -51,10 +38,8 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 	if (value < 0 || r >= 0 || r == before)
 		return;
 	daemon->injection.unusable = r != -ETIMEDOUT;
-	if (daemon->injection.unusable)
-		report_refusal_of_error(daemon, what, r);
-	else
-		report_refusal_with(daemon, what, r, "helper too slow, retrying in a minute");
+	report_refusal(daemon, "kernel.numa_balancing = 1", r,
+		       daemon->injection.unusable ? NULL : "helper too slow, retrying in a minute");
 }
 
 void nm_inject_configure(struct nm_daemon *daemon)
@@ -73,35 +58,21 @@ void nm_inject_configure(struct nm_daemon *daemon)
 		probe_soft_dirty(daemon);
 }
 
-/* Cost of a page fault, including its sample, for the thread that writes to a protected page. */
-#define FAULT_COST_NS 2300.0
-#define PAGE_BYTES 4096.0
-
-/* Rate in MB/s at which memory may be protected: the configured one, limited so that the faults do
- * not exceed the overhead limit. */
-static double inject_rate(const struct nm_config *config)
-{
-	double cap_share = config->sampling.overhead_percent / 100;
-	double affordable = cap_share * (double)NM_NSEC_PER_SEC / FAULT_COST_NS * PAGE_BYTES / 1e6;
-	return fmin(NM_SOFT_DIRTY_MB_S, affordable);
-}
-
 static void protect_targets(struct nm_daemon *daemon)
 {
-	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_injector *injector = &daemon->injection.injector;
 	const struct nm_inject_target *targets = NULL;
-	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
-	int last_error = daemon->injection.injector.last_error;
-	bool passed_over = daemon->injection.injector.too_large > 0;
-	(void)nm_inject_soft_dirty(&daemon->injection.injector, pipeline->platform, targets, count,
-				   inject_rate(daemon->config), daemon->last_tick_ns);
-	if (!passed_over && daemon->injection.injector.too_large > 0)
+	size_t count = nm_roster_inject_targets(daemon->pipeline.roster, &targets);
+	int last_error = injector->last_error;
+	bool passed_over = injector->too_large > 0;
+	(void)nm_inject_soft_dirty(injector, daemon->pipeline.platform, targets, count,
+				   nm_inject_rate(daemon->config), daemon->last_tick_ns);
+	if (!passed_over && injector->too_large > 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "Target too large to write-protect in 100 ms: skipped, its accesses are "
 			  "not sampled");
-	if (daemon->injection.injector.last_error != last_error)
-		report_refusal_of_error(daemon, "Write-protecting pages",
-					daemon->injection.injector.last_error);
+	if (injector->last_error != last_error)
+		report_refusal(daemon, "Write-protecting pages", injector->last_error, NULL);
 }
 
 void nm_inject(struct nm_daemon *daemon)

@@ -2,6 +2,7 @@
 /* Soft-dirty injection: selects the processes to write-protect next, within a rate. */
 #include "numa-migrd/sample.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,6 +16,36 @@
 #define FIRST_NS_PER_BYTE 0.05
 /* Small enough to be measured repeatedly. */
 #define ALWAYS_BYTES (256.0 * BYTES_PER_MB)
+/* Cost of a page fault, including its sample, for the thread that writes to a protected page. */
+#define FAULT_COST_NS 2300.0
+#define PAGE_BYTES 4096.0
+
+double nm_inject_rate(const struct nm_config *config)
+{
+	double cap_share = config->sampling.overhead_percent / 100;
+	double affordable =
+		cap_share * (double)NM_NSEC_PER_SEC / FAULT_COST_NS * PAGE_BYTES / BYTES_PER_MB;
+	return fmin(NM_SOFT_DIRTY_MB_S, affordable);
+}
+
+const char *nm_inject_remedy(int error)
+{
+	switch (error) {
+	case -EPERM:
+		return "allow it in /etc/numa-migrd.conf, owned by root, for this target";
+	case -EAGAIN:
+		return "more than twice 256 MB/s";
+	case -ETIMEDOUT:
+	case -EALREADY:
+		return "memory map locked, skipped for 10 min";
+	case -ENOENT:
+	case -ECONNREFUSED:
+	case -EACCES:
+		return "check numa-migrd-helper.socket";
+	default:
+		return "see systemctl status numa-migrd-helper";
+	}
+}
 
 /* Adds the budget since the last call. It is limited to one second's worth, or to the size of the
  * next target (`need`), so that a large one gets its turn. */

@@ -262,9 +262,21 @@ static void the_probe_checks_the_effect(void **state)
 	assert_int_equal(run_probe_with(protect_refused), -EPERM);
 }
 
+/* A page fault costs 2.3 µs for each 4 KiB. */
+static void page_faults_stay_below_the_overhead_limit(void **state)
+{
+	(void)state;
+	struct nm_config config = {.sampling.overhead_percent = 1};
+	double faults_per_s = nm_inject_rate(&config) * 1e6 / 4096;
+	assert_true(faults_per_s * 2300 > 0.00999e9 && faults_per_s * 2300 < 0.01001e9);
+	config.sampling.overhead_percent = 100;
+	assert_true(nm_inject_rate(&config) == 256);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(page_faults_stay_below_the_overhead_limit),
 		cmocka_unit_test(nothing_to_protect),
 		cmocka_unit_test(round_robin_over_targets),
 		cmocka_unit_test(each_descriptor_is_returned_once_per_call),
