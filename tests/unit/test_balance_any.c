@@ -65,8 +65,8 @@ static void draw_thread(struct workload *workload, struct nm_rng *dice, unsigned
 
 static void draw_rules(struct workload *workload, struct nm_rng *dice)
 {
-	workload_rules(workload, below(dice, 3) ? "balance" : "balance-paper",
-		       (enum nm_selection)below(dice, 9));
+	enum nm_selection selection = (enum nm_selection)below(dice, 9);
+	workload_rules(workload, below(dice, 3) ? "balance" : "balance-paper", selection);
 	workload->machine->config.rules.moves_per_interval = 1 + below(dice, 12);
 	if (below(dice, 2))
 		workload->machine->config.rules.balance_min_gain = (double)below(dice, 20) - 10;
