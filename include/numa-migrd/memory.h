@@ -68,6 +68,14 @@ static inline uint64_t nm_page_bytes(enum nm_page_size size)
 	return 4096ULL << (9 * size);
 }
 
+/* Returns the largest size that is not above `bytes`; 0 is unknown, and counts as 4 KiB. */
+static inline uint8_t nm_page_size_of(uint64_t bytes)
+{
+	if (bytes >= nm_page_bytes(NM_PAGE_1G))
+		return NM_PAGE_1G;
+	return bytes >= nm_page_bytes(NM_PAGE_2M) ? NM_PAGE_2M : NM_PAGE_4K;
+}
+
 #define NM_PAGE_SUBBLOCKS 4U
 #define NM_PAGE_SUBBLOCK_BYTES 1024U
 /* nm_pages_update() drops a page that was not seen for this time; it must be called more often. */

@@ -255,80 +255,53 @@ static void settle_returned(struct nm_memory *memory, uint16_t owner,
 	}
 }
 
-/* For a range only moved pages matter: its other pages were not found by the rule. */
-static void settle_pages(const struct nm_page_stage *stage, const struct nm_migration *migration,
-			 const struct nm_page_batch *batch)
+static void note_pages(const struct nm_page_stage *stage, const struct nm_migration *migration,
+		       const struct nm_page_batch *batch, struct nm_page_results *results)
 {
-	bool found = migration->decision.pages.reason == NM_PAGE_REASON_PAGES;
+	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
+	bool by_rule = migration->decision.pages.reason == NM_PAGE_REASON_PAGES;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		enum nm_page_outcome outcome = nm_page_outcome_of(step, batch->error);
-		struct nm_page_id page = {
-			.address = step->address,
-			.owner = migration->owner,
-			.size = step->bytes > nm_page_bytes(NM_PAGE_2M)	  ? NM_PAGE_1G
-				: step->bytes > nm_page_bytes(NM_PAGE_4K) ? NM_PAGE_2M
-									  : NM_PAGE_4K};
-		if (found || outcome == NM_PAGE_MOVED)
+		struct nm_page_id page = {.address = step->address,
+					  .owner = migration->owner,
+					  .size = nm_page_size_of(step->bytes)};
+		nm_page_results_add(results, step);
+		/* For a range only moved pages matter: its other pages were not found by the rule.
+		 */
+		if (by_rule || outcome == NM_PAGE_MOVED)
 			nm_memory_settle_page(stage->memory, &page, outcome, (unsigned)step->to);
+		if (process && process->owner == migration->owner)
+			nm_page_note(process, step, !by_rule);
 	}
 	for (size_t i = 0; batch->rollback && i < batch->nr_base_pages; i++)
 		settle_returned(stage->memory, migration->owner, &batch->base_pages[i]);
-}
-
-static void note_results(const struct nm_page_stage *stage, const struct nm_migration *migration,
-			 const struct nm_page_batch *batch)
-{
-	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
-	bool of_range = migration->decision.pages.reason != NM_PAGE_REASON_PAGES;
-
-	for (size_t i = 0; process && process->owner == migration->owner && i < batch->count; i++)
-		nm_page_note(process, &batch->steps[i], of_range);
-}
-
-/* Reports what was moved. A decision that moved nothing is none, except in a dry run. */
-static void report(struct nm_page_stage *stage, const struct nm_page_handler *handler,
-		   struct nm_migration *migration, const struct nm_page_batch *batch)
-{
-	if (batch->moved > 0) {
-		migration->decision.pages.pages = batch->moved;
-		migration->decision.pages.bytes = batch->bytes;
-	} else if (batch->error != -EROFS) {
-		return;
-	}
-	stage->tally.decisions++;
-	handler->decided(handler->context, &migration->decision);
-}
-
-/* Records the original locations. Returns the results, with the number of pages without one. */
-static struct nm_page_results remember(const struct nm_page_stage_input *input,
-				       struct nm_migration *migration,
-				       const struct nm_page_batch *batch)
-{
-	struct nm_page_results results = {.error = batch->error, .moved = batch->moved};
-
-	for (size_t i = 0; i < batch->count; i++)
-		nm_page_results_add(&results, &batch->steps[i]);
-	if (batch->rollback)
-		return results;
-	results.remembered =
-		nm_migration_remember(input->migrations, migration, batch, input->config);
-	results.forgotten = batch->base_pages_lost - results.remembered;
-	for (size_t i = 0; i < batch->nr_base_pages; i++)
-		results.forgotten += batch->base_pages[i].pages;
-	return results;
 }
 
 static void finish(struct nm_page_stage *stage, const struct nm_page_stage_input *input,
 		   struct nm_migration *migration, const struct nm_page_batch *batch)
 {
 	struct nm_page_tally *tally = &stage->tally;
-	struct nm_page_results results = remember(input, migration, batch);
+	struct nm_page_results results = {.error = batch->error, .moved = batch->moved};
 
-	settle_pages(stage, migration, batch);
-	note_results(stage, migration, batch);
-	report(stage, &input->handler, migration, batch);
+	note_pages(stage, migration, batch, &results);
+	if (!batch->rollback) {
+		results.remembered =
+			nm_migration_remember(input->migrations, migration, batch, input->config);
+		results.forgotten = batch->base_pages_lost - results.remembered;
+	}
+	for (size_t i = 0; !batch->rollback && i < batch->nr_base_pages; i++)
+		results.forgotten += batch->base_pages[i].pages;
+	if (batch->moved > 0) {
+		migration->decision.pages.pages = batch->moved;
+		migration->decision.pages.bytes = batch->bytes;
+	}
+	/* A decision that moved nothing is none, except in a dry run. */
+	if (batch->moved > 0 || batch->error == -EROFS) {
+		tally->decisions++;
+		input->handler.decided(input->handler.context, &migration->decision);
+	}
 	tally->bytes += batch->bytes;
 	tally->moved += results.moved;
 	tally->elsewhere += results.elsewhere;

@@ -181,13 +181,6 @@ bool nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 
 /* ---- samples ---- */
 
-static uint8_t size_of_page(uint64_t page_bytes)
-{
-	if (page_bytes >= 1ULL << 30)
-		return NM_PAGE_1G;
-	return page_bytes >= 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
-}
-
 bool nm_memory_counts(const struct nm_sample *sample)
 {
 	return sample->address &&
@@ -209,7 +202,7 @@ void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample)
 	memory->touches[memory->nr_touches++] = (struct nm_page_touch){
 		.page = {.address = sample->address,
 			 .owner = process->owner,
-			 .size = size_of_page(sample->page_bytes)},
+			 .size = nm_page_size_of(sample->page_bytes)},
 		.node = (uint16_t)node,
 		.page_node = (int16_t)nm_sample_node(sample, memory->topology->nr_nodes),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
