@@ -211,8 +211,9 @@ bool nm_samples_first_touches_only(const struct nm_daemon *daemon);
 bool nm_may_draw_threads(const struct nm_daemon *daemon);
 int nm_machine_open_platform(const struct nm_daemon *daemon,
 			     const struct nm_platform_options *options, struct nm_platform **ret);
-/* Returns kernel.numa_balancing; -1: not supported by this kernel. */
-int nm_machine_read_balancing(struct nm_daemon *daemon);
+/* Reads kernel.numa_balancing, which root, sampling.inject and pages.numa_balancing change. If that
+ * fails, the last value stays. Called at start and by each tick. */
+void nm_machine_read_balancing(struct nm_daemon *daemon);
 /* Creates the mover if there is none. Called by a stage that begins; the other one is called by
  * a stage that has ended, whose batches are bulk or not. */
 void nm_open_mover(struct nm_daemon *daemon);
@@ -249,8 +250,6 @@ void nm_pipeline_open_source(struct nm_daemon *daemon);
 
 /* ---- machine.c: changes of the machine ---- */
 
-/* Detects a change of the setting by root within ten intervals. */
-void nm_machine_follow_balancing(struct nm_daemon *daemon);
 /* Loads the topology again if CPUs, nodes, memory blocks or isolation have changed. */
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 

@@ -120,11 +120,8 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 
 /* ---- decisions ---- */
 
-/* Reads the setting again: it may have changed since the start, also by the daemon itself
- * (sampling.inject). */
-static bool kernel_moves_memory(struct nm_daemon *daemon)
+static bool kernel_moves_memory(const struct nm_daemon *daemon)
 {
-	daemon->machine.balancing = nm_machine_read_balancing(daemon);
 	return nm_balances_nodes(daemon->machine.balancing) &&
 	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 }

@@ -121,7 +121,6 @@ bool nm_balancing_leaves_pages(struct nm_daemon *daemon)
 	struct nm_machine_state *machine = &daemon->machine;
 	if (daemon->config->pages.policy == NM_PAGES_AUTO && nm_balances_nodes(machine->balancing))
 		return false;
-	machine->balancing = nm_machine_read_balancing(daemon);
 	enum nm_balancing_mode mode =
 		nm_balancing_mode_of(daemon->config, machine->balancing, machine->balancing_managed,
 				     samples_otherwise(daemon));

@@ -2,18 +2,6 @@
 /* Follows changes of the machine: CPUs, nodes, memory, isolation and kernel.numa_balancing. */
 #include "daemon.h"
 
-#define BALANCING_LOOK_INTERVALS 10
-
-/* If reading fails, the last value stays. */
-void nm_machine_follow_balancing(struct nm_daemon *daemon)
-{
-	if (daemon->tally.intervals % BALANCING_LOOK_INTERVALS != 0)
-		return;
-	int value = nm_machine_read_balancing(daemon);
-	if (value >= 0)
-		daemon->machine.balancing = value;
-}
-
 static void reload_after_change(struct nm_daemon *daemon, const char *what, const char *online)
 {
 	char error[256];

@@ -283,7 +283,8 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 		return r;
 	}
 	daemon->pipeline.no_source_until_ns = 0;
-	daemon->machine.balancing = nm_machine_read_balancing(daemon);
+	daemon->machine.balancing = -1;
+	nm_machine_read_balancing(daemon);
 	nm_pipeline_open_source(daemon);
 	nm_inject_configure(daemon);
 	nm_report_sampling_source(daemon);

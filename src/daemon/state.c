@@ -76,16 +76,13 @@ int nm_machine_open_platform(const struct nm_daemon *daemon,
 	return nm_platform_linux_new(options, ret);
 }
 
-int nm_machine_read_balancing(struct nm_daemon *daemon)
+void nm_machine_read_balancing(struct nm_daemon *daemon)
 {
 	char text[32];
-	int value;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	if (platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/numa_balancing", text,
-				     sizeof(text)) <= 0 ||
-	    sscanf(text, "%d", &value) != 1)
-		return -1;
-	return value;
+				     sizeof(text)) > 0)
+		(void)sscanf(text, "%d", &daemon->machine.balancing);
 }
 
 void nm_open_mover(struct nm_daemon *daemon)

@@ -226,7 +226,7 @@ int nm_tick(struct nm_daemon *daemon)
 							 * its lease */
 		return 0;
 	}
-	nm_machine_follow_balancing(daemon);
+	nm_machine_read_balancing(daemon);
 	nm_cpu_load_read(&daemon->machine.load, pipeline->platform, pipeline->topology->nr_cpus);
 
 	int count = close_interval(daemon, interval_ns, &figures);

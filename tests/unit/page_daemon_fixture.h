@@ -83,6 +83,7 @@ static inline void begin(void)
 {
 	world.daemon.config->threads.policy = NM_POLICY_NONE;
 	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
+	world.daemon.machine.balancing = world.balancing;
 	fake_mover.perform = move_in_model;
 	nm_pipeline_restart_pages(&world.daemon);
 	fake_sleep(world.fake, 60000);
