@@ -121,18 +121,30 @@ void nm_page_ranges_restore(struct nm_page_process *process, const struct nm_pag
 /* Notes that the page at this address was not moved: its range is requested again. */
 void nm_page_ranges_mark_missed(struct nm_page_process *process, uint64_t address);
 
-/* ---- movable.c: pages that may move ---- */
+/* ---- movable.c: pages that may move, and results ---- */
 
 /* Returns whether the page lies in a mapping that may move, and was not refused. */
 bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, uint64_t bytes);
 /* Returns whether the page was refused since its mapping last changed. */
 bool nm_page_is_refused(const struct nm_page_process *process, uint64_t address);
-/* Notes the result of a page: a refusal, by the rules or by the kernel; and one that a lack of
- * memory or data has left in a range that is recorded as placed. */
-void nm_page_note(struct nm_page_process *process, const struct nm_page_step *step, bool of_range);
 /* Sets the mappings that may move, and takes the array over. Refusals of pages whose mapping has
  * changed expire. */
 void nm_page_set_mappings(struct nm_page_process *process, struct nm_range *ranges, size_t count);
+/* Notes the result of a page: a refusal, by the rules or by the kernel; and one that a lack of
+ * memory or data has left in a range that is recorded as placed. */
+void nm_page_note(struct nm_page_process *process, const struct nm_page_step *step, bool of_range);
+/* Counts the result of a page. */
+void nm_page_results_add(struct nm_page_results *results, const struct nm_page_step *step);
+/* Returns the result for the table of pages; error: that of the batch. */
+enum nm_page_outcome nm_page_outcome_of(const struct nm_page_step *step, int error);
+/* Returns page_cooldown_s in intervals. */
+uint64_t nm_page_cooldown(const struct nm_config *config);
+/* A thread of the process was moved to another node: its pages stay until accesses from there are
+ * counted. */
+void nm_page_threads_moved(struct nm_page_process *process, uint64_t interval);
+/* Pages that were moved without gain stay, twice as long after each further rollback. */
+void nm_page_judged(struct nm_page_process *process, const struct nm_verdict *verdict,
+		    const struct nm_config *config, uint64_t interval);
 
 /* ---- rule.c: page by page ---- */
 
@@ -156,21 +168,6 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 double nm_page_rule_exclusivity(const struct nm_memory *memory, unsigned nr_nodes,
 				const struct nm_memory_wanted *wanted,
 				const struct nm_page_selection *found, size_t count);
-
-/* ---- outcome.c: what follows from results ---- */
-
-/* Counts the result of a page. */
-void nm_page_results_add(struct nm_page_results *results, const struct nm_page_step *step);
-/* Returns the result for the table of pages; error: that of the batch. */
-enum nm_page_outcome nm_page_outcome_of(const struct nm_page_step *step, int error);
-/* Returns page_cooldown_s in intervals. */
-uint64_t nm_page_cooldown(const struct nm_config *config);
-/* A thread of the process was moved to another node: its pages stay until accesses from there are
- * counted. */
-void nm_page_threads_moved(struct nm_page_process *process, uint64_t interval);
-/* Pages that were moved without gain stay, twice as long after each further rollback. */
-void nm_page_judged(struct nm_page_process *process, const struct nm_verdict *verdict,
-		    const struct nm_config *config, uint64_t interval);
 
 /* ---- balancing.c: coexistence with automatic NUMA balancing ---- */
 

@@ -20,6 +20,27 @@
 #define NM_REGION_NOWHERE (-1)			  /* not placed by the daemon */
 #define NM_REGION_EVERYWHERE (-2)		  /* interleaved over the nodes */
 
+/* Returns the index of the first of `count` structures of `size` bytes whose uint64_t at `offset`,
+ * by which they ascend, is above `value`; count: none. */
+static inline size_t nm_first_above(const void *items, size_t count, size_t size, size_t offset,
+				    uint64_t value)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *item = (const char *)items + middle * size;
+		if (*(const uint64_t *)(const void *)(item + offset) <= value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+#define NM_FIRST_ABOVE(items, count, member, value)                                                \
+	nm_first_above(items, count, sizeof(*(items)), offsetof(__typeof__(*(items)), member),     \
+		       value)
+
 /* A mapping of the process. */
 struct nm_range {
 	uint64_t start, end;

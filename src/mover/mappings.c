@@ -244,15 +244,8 @@ size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mappe
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,
 					 uint64_t bytes)
 {
-	size_t low = 0, high = mappings->count;
+	size_t low = NM_FIRST_ABOVE(mappings->items, mappings->count, end, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (mappings->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == mappings->count)
 		return NULL;
 	const struct nm_mapped *mapped = &mappings->items[low];

@@ -303,15 +303,8 @@ int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ran
 
 static bool find_bounds(const struct list *list, uint64_t address, size_t *ret)
 {
-	size_t low = 0, high = list->count;
+	size_t low = NM_FIRST_ABOVE(list->items, list->count, end, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (list->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*ret = low;
 	return low < list->count && list->items[low].start <= address;
 }
