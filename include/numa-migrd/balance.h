@@ -130,6 +130,14 @@ struct nm_residence {
 
 struct nm_balancer_tally {
 	uint64_t stopped_by_gain, unknown, stopped_by_leader, pages_counted;
+	uint64_t reads; /* of schedstat */
+};
+
+/* The pending query about the location of a process's pages. */
+struct nm_balancer_query {
+	uint64_t ticket; /* 0: none */
+	uint32_t pid;
+	uint64_t start_ticks, interval;
 };
 
 struct nm_balancer {
@@ -138,6 +146,9 @@ struct nm_balancer {
 	double page_bytes;
 	struct nm_column threads;    /* of struct nm_balancer_thread_state */
 	struct nm_column residences; /* of the processes: struct nm_residence */
+	struct nm_balancer_query query;
+	bool times_missing;    /* schedstat has no values */
+	bool dtas_unavailable; /* its events are not sampled */
 
 	bool split;		      /* CPUs have types: the next three fields are valid */
 	enum nm_dtas_type *cpu_types; /* per CPU */
@@ -167,15 +178,15 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
  * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
  * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
  * if the gap between the nodes cannot exceed balance_end, however long threads waited; therefore
- * nothing is read on a machine that is not overloaded. Writes their indices to ret_threads (room
- * for `most`) and their number to *ret_count. Called by the tick after the snapshot.
+ * nothing is read on a machine that is not overloaded. Writes them to `ret` (room for `most`) and
+ * their number to *ret_count. Called by the tick after the snapshot.
  */
+#define NM_BALANCER_READINGS_MOST 512U /* files read per interval */
 void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct nm_config *config,
-				size_t most, uint32_t *ret_threads, size_t *ret_count);
-/* Records a reading of the thread with this index of the snapshot. Its load is known if it was also
- * read in the last interval. */
-void nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread, uint64_t interval,
-			     const struct nm_proc_schedstat *reading);
+				size_t most, struct nm_times_reading *ret, size_t *ret_count);
+/* Records a reading. The load of the thread is known if it was also read in the last interval. */
+void nm_balancer_add_reading(struct nm_balancer *balancer, uint64_t interval,
+			     const struct nm_times_reading *reading);
 /* Returns the load of the thread with this index of the snapshot. Without a reading it is the time
  * that the thread ran or, if its main CPU was saturated, NaN, which counts as 1. */
 double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
@@ -201,11 +212,10 @@ void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snap
 const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid);
 /* Selects the process whose pages are to be counted next: the one that is due longest of those with
  * few sampled accesses; NULL: none. */
-const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer,
-						  uint64_t now_ns);
-/* Notes that a query about the process was sent, or could not be sent. */
-void nm_balancer_note_query(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
-			    bool sent, uint64_t now_ns);
+struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, uint64_t now_ns);
+/* Notes the query about the process; error: 0, or -EAGAIN if it could not be sent. */
+void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
+			    uint64_t ticket, int error, const struct nm_snapshot *snapshot);
 /* Takes the answer: the pages found on each node, in any unit. One about a process that has ended is
  * ignored. */
 void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,

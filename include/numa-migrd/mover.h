@@ -178,6 +178,13 @@ int nm_location_poll(struct nm_platform *platform, const struct nm_topology *top
 /* Ends a pending query; 0: there is none. */
 void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket);
 
+struct nm_balancer;
+struct nm_snapshot;
+/* Policy "balance": while `due`, estimates the location of pages from accesses, and counts the
+ * pages of one process per tick. Called by the tick. */
+void nm_balancer_locate(struct nm_platform *platform, struct nm_balancer *balancer,
+			const struct nm_snapshot *snapshot, bool due);
+
 /* ---- migrations.c: decisions that move memory, until they cannot be rolled back any more ---- */
 
 /* A home, whose batches follow one another, or pages, which are one batch. */

@@ -172,6 +172,17 @@ static inline double nm_busy_share(const struct nm_snap_cpu *cpu)
 	return cpu->busy_share < 1 ? cpu->busy_share : 1;
 }
 
+/* Returns the request to read the times of a thread, for nm_times_read(). */
+static inline struct nm_times_reading nm_snap_reading(const struct nm_snapshot *snapshot,
+						      uint32_t i)
+{
+	const struct nm_snap_thread *thread = &snapshot->threads[i];
+	return (struct nm_times_reading){.thread = i,
+					 .pid = thread->pid,
+					 .tid = thread->tid,
+					 .start_ticks = thread->start_ticks};
+}
+
 /* Returns the capacity, in cores, of the usable CPUs in the set. Pure. */
 double nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus);
 

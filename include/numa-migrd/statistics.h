@@ -96,7 +96,6 @@ struct nm_statistics {
 	const char *selection, *dtas;
 	struct nm_balance_state balance;
 	struct nm_balancer_tally balancer;
-	uint64_t schedstat_reads;
 };
 
 /* ---- where it is shown ---- */

@@ -39,17 +39,6 @@ struct nm_exporter {
 	bool write_failed; /* writing it has failed, and this was logged */
 };
 
-/* Policy "balance": its query, and what was logged. */
-struct nm_balance_stage {
-	uint64_t ticket;      /* 0: no query is pending */
-	uint32_t pid;	      /* the process of the query */
-	uint64_t start_ticks;
-	uint64_t asked;	 /* interval of the query */
-	uint64_t reads;	 /* total of schedstat */
-	bool missing_times_reported; /* logged that schedstat has no values */
-	bool dtas_reported;    /* logged that DTAS is not available */
-};
-
 /* The state of the stages: built at start and resume, destroyed at pause and stop. */
 struct nm_pipeline {
 	struct nm_platform *platform;
@@ -67,7 +56,6 @@ struct nm_pipeline {
 	struct nm_kmaf_clock aged;	 /* communication, with policies other than kMAF */
 	struct nm_memory *memory;	 /* NULL: not needed, see nm_pipeline_restart_pages() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
-	struct nm_balance_stage balance; /* all zero without the state of policy "balance" */
 	struct nm_migrations migrations; /* of homes and of pages */
 	struct nm_mover *mover;		/* NULL unless `pages` or the state of "auto" exists */
 };
@@ -321,7 +309,7 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
 			 uint64_t now_ns, uint64_t interval_ns);
 
-/* ---- balance_stage.c: overloaded nodes ---- */
+/* ---- balance.c: overloaded nodes ---- */
 
 /* Returns the state of policy "balance"; NULL: another policy, or not yet. */
 static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
@@ -332,8 +320,6 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
  * to move. Called once in each interval. */
 void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   const struct nm_figures *figures, size_t nr_figures);
-/* Cancels its query, because the machine or the policy has changed. */
-void nm_balance_stage_end(struct nm_daemon *daemon);
 
 /* ---- homes.c: a home node for each process ---- */
 

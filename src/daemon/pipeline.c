@@ -178,7 +178,9 @@ static int open_stages(struct nm_daemon *daemon)
 /* Because the machine or the policy has changed. */
 static void close_policies(struct nm_daemon *daemon)
 {
-	nm_balance_stage_end(daemon);
+	if (nm_balancer_of(daemon))
+		nm_location_cancel(daemon->pipeline.platform,
+				   &nm_balancer_of(daemon)->query.ticket);
 	nm_home_stage_end(daemon);
 	nm_policies_close(&daemon->pipeline.policies);
 }

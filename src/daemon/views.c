@@ -142,7 +142,7 @@ static const char *dtas_state(const struct nm_daemon *daemon)
 {
 	if (!daemon->config->threads.dtas)
 		return "off";
-	if (daemon->pipeline.balance.dtas_reported)
+	if (nm_balancer_of(daemon)->dtas_unavailable)
 		return "unavailable";
 	return nm_balancer_of(daemon)->split ? "on" : "undecided";
 }
@@ -154,7 +154,6 @@ static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics 
 	ret->selection = nm_selection_name(daemon->config->threads.selection);
 	ret->balance = balancer->state;
 	ret->balancer = balancer->tally;
-	ret->schedstat_reads = daemon->pipeline.balance.reads;
 	ret->dtas = dtas_state(daemon);
 }
 

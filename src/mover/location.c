@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "numa-migrd/balance.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/regions.h"
 
@@ -10,6 +11,7 @@
  * only a sample of a larger process is queried. */
 #define WHOLE_MAX_BYTES (UINT64_C(64) << 20)
 #define SAMPLE_MIN 64U /* pages */
+#define ANSWER_INTERVALS 10U /* time limit of an answer for policy "balance" */
 
 int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		      uint64_t bytes, uint64_t *ret_ticket)
@@ -73,4 +75,42 @@ int nm_location_poll(struct nm_platform *platform, const struct nm_topology *top
 	else
 		count_sample(topology, &answer, pages);
 	return 0;
+}
+
+/* ---- policy "balance" ---- */
+
+/* Returns true if no query is pending any more. A query without an answer for a long time is
+ * cancelled. */
+static bool take_answer(struct nm_platform *platform, struct nm_balancer *balancer,
+			const struct nm_snapshot *snapshot)
+{
+	struct nm_balancer_query *query = &balancer->query;
+	uint64_t huge_bytes;
+	if (!query->ticket)
+		return true;
+	nm_autofree double *pages = nm_must(calloc(balancer->topology->nr_nodes, sizeof(*pages)));
+	int r = nm_location_poll(platform, balancer->topology, &query->ticket, pages, &huge_bytes);
+	if (r == -EAGAIN && snapshot->interval - query->interval < ANSWER_INTERVALS)
+		return false;
+	if (r == 0)
+		nm_balancer_set_pages(balancer, query->pid, query->start_ticks, pages,
+				      snapshot->time_ns);
+	nm_location_cancel(platform, &query->ticket);
+	return true;
+}
+
+void nm_balancer_locate(struct nm_platform *platform, struct nm_balancer *balancer,
+			const struct nm_snapshot *snapshot, bool due)
+{
+	struct nm_residence *next = NULL;
+	uint64_t ticket = 0;
+	if (!due && !balancer->query.ticket)
+		return;
+	nm_balancer_follow_pages(balancer, snapshot);
+	if (take_answer(platform, balancer, snapshot) && due)
+		next = nm_balancer_next_query(balancer, snapshot->time_ns);
+	if (!next)
+		return;
+	int r = nm_location_query(platform, next->pid, next->start_ticks, next->rss_bytes, &ticket);
+	nm_balancer_note_query(balancer, next, ticket, r, snapshot);
 }

@@ -199,7 +199,7 @@ const struct nm_statistic nm_statistic_rows[] = {
 		METRIC("waiting_threads",
 		"Managed threads that waited for a CPU, with the policy balance."),
 		VALUE(BALANCE, balance.waiting)},
-	{STATUS("schedstat_reads"), VALUE(BALANCE, schedstat_reads)},
+	{STATUS("schedstat_reads"), VALUE(BALANCE, balancer.reads)},
 	{STATUS("residency_counts"), VALUE(BALANCE, balancer.pages_counted)},
 	{STATUS("stopped_by_gain"), VALUE(BALANCE, balancer.stopped_by_gain)},
 	{STATUS("stopped_by_leader"), VALUE(BALANCE, balancer.stopped_by_leader)},

@@ -72,7 +72,7 @@ static double measure_rules(struct workload *workload, size_t *ret_moves)
 /* The CPUs of the first nodes are full. */
 static double measure_suspects(struct workload *workload, size_t *ret_suspects)
 {
-	static uint32_t suspects[THREADS];
+	static struct nm_times_reading suspects[THREADS];
 	double us[REPEATS];
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		workload->machine->busy[cpu] = cpu < CPUS / 4 ? 1 : 0.5;

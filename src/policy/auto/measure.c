@@ -381,10 +381,7 @@ size_t nm_placement_choose_readings(struct nm_placement *placement,
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (!(thread->run_share > 0))
 			continue;
-		ret[chosen++] = (struct nm_times_reading){.thread = i,
-							  .pid = thread->pid,
-							  .tid = thread->tid,
-							  .start_ticks = thread->start_ticks};
+		ret[chosen++] = nm_snap_reading(snapshot, i);
 		placement->next_read_tid = thread->tid + 1;
 	}
 	qsort(ret, chosen, sizeof(*ret), nm_compare_u32);

@@ -82,7 +82,7 @@ static int by_thread_count(const void *left, const void *right)
 }
 
 void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct nm_config *config,
-				size_t most, uint32_t *ret_threads, size_t *ret_count)
+				size_t most, struct nm_times_reading *ret, size_t *ret_count)
 {
 	unsigned nr_cpus = snapshot->topology->nr_cpus;
 	*ret_count = 0;
@@ -100,26 +100,31 @@ void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct
 	for (size_t i = 0; i < nr_queues; i++) {
 		const struct nm_snap_cpu *cpu = &snapshot->cpus[queues[i].cpu];
 		for (unsigned k = 0; k < cpu->nr_main_threads && count < most; k++)
-			ret_threads[count++] = snapshot->main_threads[cpu->first_main_thread + k];
+			ret[count++] = nm_snap_reading(
+				snapshot, snapshot->main_threads[cpu->first_main_thread + k]);
 	}
 	*ret_count = count;
 }
 
-void nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread, uint64_t interval,
-			     const struct nm_proc_schedstat *reading)
+void nm_balancer_add_reading(struct nm_balancer *balancer, uint64_t interval,
+			     const struct nm_times_reading *reading)
 {
-	struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, thread);
-	const struct nm_proc_schedstat last = known->last;
-	double run_ns = (double)(reading->run_ns - last.run_ns);
-	double delay_ns = (double)(reading->delay_ns - last.delay_ns);
-	double length_ns = (double)(reading->read_ns - last.read_ns);
-	bool comparable = known->read_interval != 0 && known->read_interval + 1 == interval &&
-			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns &&
-			  length_ns > 0;
+	struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, reading->thread);
+	bool missing =
+		reading->error == -ENODATA || (reading->error == 0 && reading->now.run_ns == 0);
+	balancer->tally.reads++;
+	balancer->times_missing |= missing;
+	if (reading->error < 0 || missing)
+		return;
+	if (known->read_interval + 1 != interval)
+		known->last = (struct nm_proc_schedstat){0};
+	const struct nm_thread_times times = nm_times_since(&known->last, &reading->now, 0);
+	double run_ns = (double)times.run_ns, delay_ns = (double)times.delay_ns;
+	double length_ns = (double)times.length_ns;
 	known->read_interval = interval;
-	known->last = *reading;
-	known->load = comparable ? fmin(1, (run_ns + delay_ns) / length_ns) : NAN;
-	known->waiting = comparable && delay_ns > 0 && delay_ns >= NM_WAIT_SHARE * length_ns;
+	known->last = reading->now;
+	known->load = length_ns > 0 ? fmin(1, (run_ns + delay_ns) / length_ns) : NAN;
+	known->waiting = delay_ns > 0 && delay_ns >= NM_WAIT_SHARE * length_ns;
 }
 
 double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,

@@ -90,12 +90,11 @@ void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snap
 		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
 }
 
-const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer,
-						  uint64_t now_ns)
+struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, uint64_t now_ns)
 {
-	const struct nm_residence *next = NULL;
+	struct nm_residence *next = NULL;
 	for (size_t i = 0; i < balancer->residences.count; i++) {
-		const struct nm_residence *residence = residence_at(balancer, i);
+		struct nm_residence *residence = residence_at(balancer, i);
 		if (!has_enough_samples(residence) && residence->due_ns <= now_ns &&
 		    (!next || residence->due_ns < next->due_ns))
 			next = residence;
@@ -103,30 +102,24 @@ const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *bala
 	return next;
 }
 
-/* Returns NULL if the process has ended. */
-static struct nm_residence *find_residence(const struct nm_balancer *balancer, uint32_t pid,
-					   uint64_t start_ticks)
+void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
+			    uint64_t ticket, int error, const struct nm_snapshot *snapshot)
 {
-	struct nm_residence *residence = nm_column_find(&balancer->residences, pid);
-	return residence && residence->start_ticks == start_ticks ? residence : NULL;
-}
-
-void nm_balancer_note_query(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
-			    bool sent, uint64_t now_ns)
-{
-	struct nm_residence *residence = find_residence(balancer, pid, start_ticks);
-	if (residence)
-		residence->due_ns = now_ns + (sent ? PERIOD_NS : RETRY_NS);
+	residence->due_ns = snapshot->time_ns + (error == -EAGAIN ? RETRY_NS : PERIOD_NS);
+	balancer->query = (struct nm_balancer_query){.ticket = ticket,
+						     .pid = residence->pid,
+						     .start_ticks = residence->start_ticks,
+						     .interval = snapshot->interval};
 }
 
 void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
 			   const double *pages, uint64_t now_ns)
 {
-	struct nm_residence *residence = find_residence(balancer, pid, start_ticks);
+	struct nm_residence *residence = nm_column_find(&balancer->residences, pid);
 	double sum = 0;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
 		sum += pages[k];
-	if (!residence || !(sum > 0))
+	if (!residence || residence->start_ticks != start_ticks || !(sum > 0))
 		return;
 	memcpy(residence->counted, pages, balancer->topology->nr_nodes * sizeof(*pages));
 	residence->counted_ns = now_ns;
