@@ -162,12 +162,6 @@ struct nm_placement {
 
 /* ---- homes.c: processes ---- */
 
-/* Creates the state of the policy. The caller sets spent_ns, and processes.clear, which ends each
- * process that is no longer managed with nm_placement_forget(). */
-struct nm_placement *nm_placement_new(void);
-/* NULL is allowed. */
-void nm_placement_free(struct nm_placement *placement);
-
 static inline struct nm_home_state *nm_home_state_at(const struct nm_placement *placement,
 						     size_t index)
 {
@@ -185,9 +179,8 @@ size_t nm_placement_homes(const struct nm_placement *placement);
 bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid);
 /* Marks the processes that have a home. Called before the snapshot is used. */
 void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot);
-/* Frees what the state of a process owns; nm_placement_forget() also subtracts its load from the
- * nodes. */
-void nm_home_state_clear(struct nm_home_state *state);
+/* Subtracts the load of a process that is no longer managed from the nodes, and frees its state.
+ * Called by processes.clear, which the daemon sets. */
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state);
 /* Takes the values of this interval's snapshot that need no measurement. */
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,

@@ -4,14 +4,6 @@
 
 /* ---- types of threads ---- */
 
-static bool has_dtas_events(const struct nm_daemon *daemon)
-{
-	if (!daemon->pipeline.source)
-		return false;
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	return status->has_dram && status->has_instructions;
-}
-
 static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 {
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
@@ -32,7 +24,10 @@ static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *sna
 			 const struct nm_figures *figures, size_t nr_figures)
 {
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
-	bool available = daemon->config->threads.dtas && has_dtas_events(daemon);
+	struct nm_source *source = daemon->pipeline.source;
+	const struct nm_source_status *status = source ? nm_source_status(source) : NULL;
+	bool available = daemon->config->threads.dtas && status && status->has_dram &&
+			 status->has_instructions;
 	size_t count;
 	if (daemon->config->threads.dtas)
 		report_dtas_availability(daemon, available);

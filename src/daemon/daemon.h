@@ -338,11 +338,11 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 			     uint64_t now_ns);
 /* Returns whether the interval should end after rings were drained. Called by the main loop. */
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns);
-/* Returns how many processes nm_home_stage_examine() may examine now; -1: it need not be called.
- * Called by the main loop. */
+/* Returns how many processes may be examined now; -1: none is due. */
 int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns);
-/* Examines up to `most` processes that are due between intervals, and hands memory to the mover. */
-void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most);
+/* Examines the processes that are due between intervals, and hands memory to the mover. Called by
+ * the main loop. */
+void nm_home_stage_examine(struct nm_daemon *daemon);
 /* Discards all state, because the machine or the policy has changed. */
 void nm_home_stage_end(struct nm_daemon *daemon);
 

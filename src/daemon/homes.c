@@ -44,18 +44,6 @@ static void drop_process(void *context, void *state)
 	nm_placement_forget(memory.placement, one);
 }
 
-static void open_placement(struct nm_daemon *daemon)
-{
-	if (nm_placement_of(daemon))
-		return;
-	nm_open_policy(daemon, NM_POLICY_AUTO);
-	struct nm_placement *placement = nm_placement_of(daemon);
-	placement->processes.clear = drop_process;
-	placement->processes.context = daemon;
-	placement->spent_ns = nm_own_loop_ns(daemon);
-	nm_open_mover(daemon);
-}
-
 /* ---- the schedule ---- */
 
 static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, uint64_t now_ns)
@@ -195,29 +183,14 @@ static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 	nm_placement_assign(memory.placement, round, may_move, view);
 }
 
-/* A dry run reports homes; moves of threads are neither attempted nor judged. */
-static void apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
-	struct nm_placement *placement = nm_placement_of(daemon);
-	if (nm_daemon_is_dry_run(daemon))
-		return;
-	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement));)
-		(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
-	nm_placement_plan(placement, snapshot, daemon->config, &plan);
-	if (plan.count == 0)
-		return;
-	nm_act(daemon, snapshot, &plan);
-	/* A running thread has moved when the call returns, and its affinity is restored before the
-	 * thread can read it. */
-	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
-}
-
 /* whole: of the machine, in an interval; otherwise the snapshot is of one process. */
 static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
 			 size_t first, size_t end)
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	struct nm_actuator *actuator = daemon->pipeline.actuator;
+	bool dry_run = nm_daemon_is_dry_run(daemon);
 	struct nm_placement *placement = nm_placement_of(daemon);
 	const struct nm_home_handler handler = {daemon,	   on_assigned,	 on_judged,
 						on_allows, on_withdrawn, on_ended};
@@ -228,56 +201,62 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					    .next_id = &daemon->next_decision,
 					    .handler = &handler};
 	nm_placement_view_build(placement, daemon->pipeline.topology, snapshot->time_ns, &view);
-	if (whole && !nm_daemon_is_dry_run(daemon))
+	if (whole && !dry_run)
 		nm_placement_judge(placement, &round, &view);
 	nm_placement_expire(placement, &round, &view);
 	if (whole)
 		nm_placement_yield(placement, &round, &view);
 	assign(daemon, &round, &view);
-	apply_homes(daemon, snapshot);
+	if (dry_run) /* reports homes; moves of threads are neither attempted nor judged */
+		return;
+	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement));)
+		(void)nm_actuator_return_process(actuator, state->pid);
+	nm_placement_plan(placement, snapshot, daemon->config, &plan);
+	nm_act(daemon, snapshot, &plan);
+	/* A running thread has moved when the call returns, and its affinity is restored before the
+	 * thread can read it. */
+	if (plan.count > 0)
+		nm_actuator_poll_nudges(actuator, snapshot->time_ns);
 }
 
 /* ---- an examination between intervals ---- */
 
-/* The times of the threads of a process from /proc replace samples, and a snapshot of this process
- * replaces that of the machine. */
-static int snapshot_of(struct nm_daemon *daemon, const struct nm_process_times *process,
-		       uint64_t now_ns, struct nm_snapshot **ret)
-{
-	struct nm_member members[NM_PROCESS_TIMES_MOST];
-	struct nm_snapshot_input input = {
-		.interval = daemon->tally.intervals,
-		.time_ns = now_ns,
-		.topology = daemon->pipeline.topology,
-		.config = daemon->config,
-		.figures = process->figures,
-		.nr_figures = process->count,
-		.members = members,
-		.busy_share = daemon->machine.load.busy_share,
-	};
-	int r = nm_roster_meet(daemon->pipeline.roster, process->figures, process->count, now_ns,
-			       members, &input.nr_members);
-	return r < 0 ? r : nm_snapshot_build(&input, ret);
-}
-
-/* Measures the current activity of a process. Returns 0 or a negative errno; -ESRCH: it has exited.
- * *ret is unchanged if the process is not to be placed. */
+/*
+ * Measures the current activity of a process: the times of its threads from /proc replace samples,
+ * and a snapshot of this process replaces that of the machine. Returns 0 or a negative errno;
+ * -ESRCH: it has exited. *ret is unchanged if the process is not to be placed.
+ */
 static int measure(struct nm_daemon *daemon, const struct nm_examination *due, uint64_t now_ns,
 		   struct nm_snapshot **ret)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_placement *placement = nm_placement_of(daemon);
-	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_process_times process;
 	struct nm_proc_stat leader;
-	int r = nm_proc_stat_of(platform, due->pid, due->pid, &leader);
+	int r = nm_proc_stat_of(pipeline->platform, due->pid, due->pid, &leader);
 	if (r < 0 || nm_examination_is_early(due, leader.nr_threads, now_ns))
 		return r;
-	r = nm_process_times_read(platform, daemon->pipeline.topology, due->pid, &leader, &process);
+	r = nm_process_times_read(pipeline->platform, pipeline->topology, due->pid, &leader,
+				  &process);
 	/* Building its snapshot costs more than reading the times of its threads. */
 	if (r < 0 || nm_placement_ignores(placement, &process))
 		return r;
-	r = snapshot_of(daemon, &process, now_ns, &snapshot);
+	struct nm_member members[NM_PROCESS_TIMES_MOST];
+	struct nm_snapshot_input input = {
+		.interval = daemon->tally.intervals,
+		.time_ns = now_ns,
+		.topology = pipeline->topology,
+		.config = daemon->config,
+		.figures = process.figures,
+		.nr_figures = process.count,
+		.members = members,
+		.busy_share = daemon->machine.load.busy_share,
+	};
+	r = nm_roster_meet(pipeline->roster, process.figures, process.count, now_ns, members,
+			   &input.nr_members);
+	if (r == 0)
+		r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;
 	nm_placement_measure_one(placement, snapshot, &process);
@@ -303,24 +282,6 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 	return r;
 }
 
-/* Measures all processes that are due, before deciding about any of them, because programs often
- * start together. Processes beyond `most`, and failures, are left to the next interval. */
-static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned most,
-			  struct nm_snapshot **ret)
-{
-	struct nm_placement *placement = nm_placement_of(daemon);
-	struct nm_examination one;
-	size_t count = 0;
-	for (unsigned done = 0; nm_placement_next_due(placement, now_ns, &one); done++) {
-		if (done >= most || done >= NM_EXAMINED_AT_ONCE)
-			continue;
-		if (measure_charged(daemon, &one, now_ns, &ret[count]) != -ESRCH)
-			nm_placement_reschedule(placement, &one, now_ns);
-		count += ret[count] != NULL;
-	}
-	return count;
-}
-
 /* Decides whether the only process of a snapshot keeps its home or is assigned one. */
 static void decide_home(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
@@ -333,17 +294,28 @@ static void decide_home(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	decide_homes(daemon, snapshot, false, first, first + 1);
 }
 
-void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
+void nm_home_stage_examine(struct nm_daemon *daemon)
 {
 	const struct nm_home_memory memory = memory_of(daemon);
 	struct nm_snapshot *snapshots[NM_EXAMINED_AT_ONCE] = {NULL};
-	if (!memory.placement || memory.placement->nr_nodes != memory.topology->nr_nodes)
-		return;
+	struct nm_examination one;
+	size_t count = 0;
 	uint64_t now_ns = nm_daemon_now_ns(daemon);
+	int most = nm_home_stage_examinations_allowed(daemon, now_ns);
+	if (most < 0 || memory.placement->nr_nodes != memory.topology->nr_nodes)
+		return;
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
 	/* Without the answer nothing is leased. */
 	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
-	size_t count = measure_due(daemon, now_ns, most, snapshots);
+	/* All are measured before any is decided about, because programs often start together.
+	 * Processes beyond `most`, and failures, are left to the next interval. */
+	for (int done = 0; nm_placement_next_due(memory.placement, now_ns, &one); done++) {
+		if (done >= most)
+			continue;
+		if (measure_charged(daemon, &one, now_ns, &snapshots[count]) != -ESRCH)
+			nm_placement_reschedule(memory.placement, &one, now_ns);
+		count += snapshots[count] != NULL;
+	}
 	for (size_t i = 0; i < count; i++) {
 		decide_home(daemon, snapshots[i]);
 		nm_snapshot_free(snapshots[i]);
@@ -353,16 +325,17 @@ void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
 
 /* ---- one interval ---- */
 
-/* Updates the set of processes and their measurements for this interval. */
-static void follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, double interval_s)
+/* Opens the state of the policy, and returns what its memory needs. */
+static struct nm_home_memory open_placement(struct nm_daemon *daemon)
 {
-	struct nm_placement *placement = nm_placement_of(daemon);
-	struct nm_times_reading readings[NM_PLACE_READINGS_MOST];
-	size_t count = nm_placement_choose_readings(placement, snapshot, readings);
-	/* First touches alone would show that all accesses are local. */
-	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
-	nm_times_read(daemon->pipeline.platform, readings, count);
-	nm_placement_follow(placement, snapshot, interval_s, readings, count, sees);
+	if (!nm_placement_of(daemon)) {
+		nm_open_policy(daemon, NM_POLICY_AUTO);
+		nm_open_mover(daemon);
+		nm_placement_of(daemon)->processes.clear = drop_process;
+		nm_placement_of(daemon)->processes.context = daemon;
+		nm_placement_of(daemon)->spent_ns = nm_own_loop_ns(daemon);
+	}
+	return memory_of(daemon);
 }
 
 void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
@@ -373,15 +346,19 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		nm_home_stage_end(daemon);
 		return;
 	}
-	open_placement(daemon);
-	const struct nm_home_memory memory = memory_of(daemon);
+	const struct nm_home_memory memory = open_placement(daemon);
 	struct nm_placement *placement = memory.placement;
+	struct nm_times_reading readings[NM_PLACE_READINGS_MOST];
+	/* First touches alone would show that all accesses are local. */
+	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
 	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
 	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing);
 	unsigned nr_nodes = placement->nr_nodes;
 	nm_placement_charge_interval(placement, &budget, interval_ns);
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
-	follow(daemon, snapshot, interval_s);
+	size_t count = nm_placement_choose_readings(placement, snapshot, readings);
+	nm_times_read(memory.platform, readings, count);
+	nm_placement_follow(placement, snapshot, interval_s, readings, count, sees);
 	nm_placement_follow_nodes(placement, snapshot, interval_s);
 	if (placement->nr_nodes != nr_nodes)
 		placement->available_ns = 0;

@@ -29,14 +29,8 @@ double nm_loop_wakeup_s(const struct nm_daemon *daemon)
 
 void nm_loop_examine(struct nm_daemon *daemon)
 {
-	struct nm_platform *machine = daemon->pipeline.platform;
-	int room =
-		daemon->config->threads.policy == NM_POLICY_AUTO
-			? nm_home_stage_examinations_allowed(daemon, machine->ops->now_ns(machine))
-			: -1;
-	if (room < 0)
-		return;
-	nm_home_stage_examine(daemon, (unsigned)room);
+	if (daemon->config->threads.policy == NM_POLICY_AUTO)
+		nm_home_stage_examine(daemon);
 }
 
 bool nm_loop_interval_continues(const struct nm_daemon *daemon)

@@ -12,25 +12,22 @@
 
 /* ---- location ---- */
 
-static void take_answer(const struct nm_home_memory *memory, struct nm_home_state *state)
-{
-	nm_autofree double *pages = nm_must(calloc(memory->topology->nr_nodes, sizeof(*pages)));
-	uint64_t huge_bytes = state->location.huge_bytes;
-	if (nm_location_poll(memory->platform, memory->topology, &state->location.ticket, pages,
-			     &huge_bytes) == 0)
-		nm_home_state_answer(state, memory->topology, pages, huge_bytes);
-}
-
 /* The first thread of a program may have touched all of its memory before the others ran, so that
  * the CPUs on which threads run do not show the location. */
 void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *state,
 		    bool kernel_moves, uint64_t now_ns)
 {
-	if (state->location.ticket)
-		take_answer(memory, state);
+	uint64_t *ticket = &state->location.ticket, huge_bytes = state->location.huge_bytes;
+	if (*ticket) {
+		nm_autofree double *pages =
+			nm_must(calloc(memory->topology->nr_nodes, sizeof(*pages)));
+		if (nm_location_poll(memory->platform, memory->topology, ticket, pages,
+				     &huge_bytes) == 0)
+			nm_home_state_answer(state, memory->topology, pages, huge_bytes);
+	}
 	if (nm_home_state_must_query(state, kernel_moves, now_ns))
 		(void)nm_location_query(memory->platform, state->pid, state->start_ticks,
-					state->anon_bytes, &state->location.ticket);
+					state->anon_bytes, ticket);
 }
 
 /* ---- memory of nodes ---- */
@@ -43,27 +40,21 @@ static bool is_reclaimed(const struct nm_home_memory *memory, unsigned node)
 				    platform->ops->now_ns(platform));
 }
 
-/* No limit if the kernel does not report it. */
-static uint64_t available_on(const struct nm_home_memory *memory, unsigned node,
-			     const struct nm_watermarks *watermarks)
-{
-	uint64_t bytes;
-	if (is_reclaimed(memory, node))
-		return 0;
-	int r = nm_node_available_read(memory->platform, memory->topology->nodes[node].os_id,
-				       watermarks, memory->config->pages.keep_free_percent / 100,
-				       &bytes);
-	return r < 0 ? UINT64_MAX : bytes;
-}
-
 void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns)
 {
 	struct nm_placement *placement = memory->placement;
+	double keep_free = memory->config->pages.keep_free_percent / 100;
 	if (placement->available_ns && now_ns - placement->available_ns < AVAILABLE_AGE_NS)
 		return;
 	struct nm_watermarks watermarks = nm_watermarks_read(memory->platform);
-	for (unsigned k = 0; k < placement->nr_nodes; k++)
-		placement->available_bytes[k] = available_on(memory, k, &watermarks);
+	for (unsigned k = 0; k < placement->nr_nodes; k++) {
+		uint64_t *bytes = &placement->available_bytes[k];
+		*bytes = 0;
+		if (!is_reclaimed(memory, k) &&
+		    nm_node_available_read(memory->platform, memory->topology->nodes[k].os_id,
+					   &watermarks, keep_free, bytes) < 0)
+			*bytes = UINT64_MAX; /* no limit if the kernel does not report it */
+	}
 	placement->available_ns = now_ns;
 }
 

@@ -300,12 +300,6 @@ static void the_budget_counts_threads(void **state)
 	assert_int_equal(plan.count, 0);
 }
 
-static void end_placed(void *context, void *placed)
-{
-	(void)context;
-	nm_home_state_clear(placed);
-}
-
 /* Plans the moves to homes of the processes 10 and 20, each on another node. Returns how many moves
  * are of process 20. */
 static unsigned moves_of_second(uint64_t budget)
@@ -314,15 +308,14 @@ static unsigned moves_of_second(uint64_t budget)
 	unsigned count = 0;
 	machine->config.rules.moves_per_interval = budget;
 	take();
-	placement = nm_placement_new();
-	placement->processes.clear = end_placed;
+	placement = nm_auto_policy.open(machine->topology, 4096);
 	nm_column_follow_processes(&placement->processes, snapshot);
 	nm_home_state_find(placement, 10)->home = 2;
 	nm_home_state_find(placement, 20)->home = 3;
 	nm_placement_plan(placement, snapshot, &machine->config, &plan);
 	for (size_t i = 0; i < plan.count; i++)
 		count += plan.decisions[i].steps[0].pid == 20;
-	nm_placement_free(placement);
+	nm_auto_policy.close(placement);
 	return count;
 }
 

@@ -41,21 +41,31 @@ static void init_home_state(const struct nm_snapshot *snapshot, void *cell)
 	};
 }
 
-struct nm_placement *nm_placement_new(void)
+/* Unless the daemon ends processes. */
+static void clear_home_state(void *context, void *cell)
+{
+	struct nm_home_state *state = cell;
+	(void)context;
+	free(state->ran_on);
+	state->ran_on = NULL;
+}
+
+static void *open_placement(const struct nm_topology *topology, double page_bytes)
 {
 	struct nm_placement *placement = nm_must(calloc(1, sizeof(*placement)));
+	(void)topology, (void)page_bytes;
 	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_home_state),
-						  .init = init_home_state};
+						  .init = init_home_state,
+						  .clear = clear_home_state};
 	placement->times.cell_bytes = sizeof(struct nm_proc_schedstat);
 	placement->budget_s = NM_BUDGET_MAX_S;
 	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
 	return placement;
 }
 
-void nm_placement_free(struct nm_placement *placement)
+static void close_placement(void *state)
 {
-	if (!placement)
-		return;
+	struct nm_placement *placement = state;
 	nm_column_clear(&placement->processes);
 	nm_column_clear(&placement->times);
 	free(placement->nodes);
@@ -64,17 +74,11 @@ void nm_placement_free(struct nm_placement *placement)
 	free(placement);
 }
 
-void nm_home_state_clear(struct nm_home_state *state)
-{
-	free(state->ran_on);
-	state->ran_on = NULL;
-}
-
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state)
 {
 	for (unsigned k = 0; state->ran_on && k < placement->nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= state->ran_on[k];
-	nm_home_state_clear(state);
+	clear_home_state(NULL, state);
 }
 
 /* A node without memory is one of a machine that has memory elsewhere. */
@@ -242,17 +246,6 @@ void nm_home_state_answer(struct nm_home_state *state, const struct nm_topology 
 	nm_home_state_locate(state, pages, topology->nr_nodes);
 	if (again)
 		schedule_migration(state, topology);
-}
-
-static void *open_placement(const struct nm_topology *topology, double page_bytes)
-{
-	(void)topology, (void)page_bytes;
-	return nm_placement_new();
-}
-
-static void close_placement(void *state)
-{
-	nm_placement_free(state);
 }
 
 const struct nm_policy_ops nm_auto_policy = {
