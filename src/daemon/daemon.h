@@ -90,8 +90,7 @@ struct nm_machine_state {
 	struct nm_online online;
 	struct nm_isolation isolation; /* {0} before the first interval */
 	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
-	enum nm_balancing_mode balancing_mode; /* that was logged last */
-	bool balancing_managed;	 /* turned off by the daemon, see pages.numa_balancing */
+	enum nm_balancing_mode balancing_mode; /* see pages.numa_balancing */
 	bool balancing_switched; /* by the daemon, see sampling.inject */
 	int balancing_error;	 /* of the last attempt to enable it; logged when it changes */
 };

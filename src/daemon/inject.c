@@ -98,40 +98,36 @@ static bool samples_otherwise(const struct nm_daemon *daemon)
 	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
 }
 
-/* Requested in every interval, so that a helper that was restarted meanwhile gets the request. In a
- * dry run (-EROFS) the mode shows what would be done. */
-static enum nm_balancing_mode turn_balancing_off(struct nm_daemon *daemon)
-{
-	struct nm_platform *platform = daemon->pipeline.platform;
-	int r = platform->ops->numa_balancing_set(platform, 0);
-	daemon->machine.balancing_managed = r == 0;
-	return r == 0 || r == -EROFS ? NM_PAGES_MANAGED : NM_PAGES_REFUSED;
-}
-
 void nm_restore_balancing(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	if (daemon->machine.balancing_managed)
+	if (daemon->machine.balancing_mode == NM_PAGES_MANAGED)
 		(void)platform->ops->numa_balancing_set(platform, -1);
-	daemon->machine.balancing_managed = false;
+	daemon->machine.balancing_mode = NM_PAGES_ALONE;
 }
 
 bool nm_balancing_leaves_pages(struct nm_daemon *daemon)
 {
 	struct nm_machine_state *machine = &daemon->machine;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	enum nm_balancing_mode before = machine->balancing_mode;
+	int r = 0;
 	if (daemon->config->pages.policy == NM_PAGES_AUTO && nm_balances_nodes(machine->balancing))
 		return false;
-	enum nm_balancing_mode mode =
-		nm_balancing_mode_of(daemon->config, machine->balancing, machine->balancing_managed,
-				     samples_otherwise(daemon));
+	enum nm_balancing_mode mode = nm_balancing_mode_of(daemon->config, machine->balancing,
+							   before, samples_otherwise(daemon));
 	if (mode == NM_PAGES_NEEDED)
 		nm_restore_balancing(daemon);
+	/* Requested in every interval, so that a helper that was restarted meanwhile gets the
+	 * request. In a dry run the mode shows what would be done. */
 	if (mode == NM_PAGES_MANAGED)
-		mode = turn_balancing_off(daemon);
+		r = platform->ops->numa_balancing_set(platform, 0);
+	if (r < 0 && r != -EROFS)
+		mode = NM_PAGES_REFUSED;
 	const struct nm_balancing_text *text = nm_balancing_text_of(mode);
 	/* Logged once, and when it changes. The first value is not logged if only the daemon moves
 	 * pages. */
-	if (mode != machine->balancing_mode)
+	if (mode != before)
 		nm_report(daemon, NM_MESSAGE_COEXIST, text->priority, "%s", text->message);
 	machine->balancing_mode = mode;
 	return text->moves_pages;

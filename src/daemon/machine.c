@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows changes of the machine: CPUs, nodes, memory, isolation and kernel.numa_balancing. */
+/* Follows changes of the machine: CPUs, nodes, memory and isolation. */
 #include "daemon.h"
 
 static void reload_after_change(struct nm_daemon *daemon, const char *what, const char *online)

@@ -92,7 +92,6 @@ static void close_page_stage(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->pages) {
 		nm_restore_balancing(daemon);
-		daemon->machine.balancing_mode = NM_PAGES_ALONE;
 		nm_verifier_drop_pages(pipeline->verifier);
 		nm_migrations_drop(&pipeline->migrations, NM_DECISION_PAGES, false);
 	}
@@ -142,7 +141,8 @@ void nm_pipeline_configure_pages(struct nm_daemon *daemon)
 	}
 	nm_mover_configure(pipeline->mover, pipeline->topology, daemon->config);
 	report_barred(daemon);
-	if (daemon->config->pages.numa_balancing != NM_BALANCING_MANAGE)
+	if (daemon->machine.balancing_mode == NM_PAGES_MANAGED &&
+	    daemon->config->pages.numa_balancing != NM_BALANCING_MANAGE)
 		nm_restore_balancing(daemon);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which pages of a process may move: those in mappings that the rules of the mover permit, except
- * pages that were refused since their mapping last changed. What follows from the results of moves.
- */
+ * pages that were refused since their mapping last changed; and the consequences of results. */
 #include <math.h>
 #include <string.h>
 
