@@ -221,9 +221,6 @@ struct nm_examination_budget {
 	bool unlimited;	   /* in a simulation the cost of the model must not affect decisions */
 };
 
-/* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
- * domain's share it is not scheduled, and the next interval handles the process. */
-void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one);
 /* Schedules the next examination of a process that was examined. */
 void nm_placement_reschedule(struct nm_placement *placement, const struct nm_examination *one,
 			     uint64_t now_ns);

@@ -42,7 +42,9 @@ static bool has_examination_room(const struct nm_placement *placement,
 	return nm_usage_has_room(&usage, NM_EXAMINATIONS_MOST);
 }
 
-void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one)
+/* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
+ * domain's share it is not scheduled, and the next interval handles the process. */
+static void schedule(struct nm_placement *placement, const struct nm_examination *one)
 {
 	struct nm_examination *known = find_due(placement, one->pid);
 	if (known)
@@ -60,7 +62,7 @@ void nm_placement_reschedule(struct nm_placement *placement, const struct nm_exa
 	struct nm_examination next = *one;
 	next.due_ns = now_ns + (age_ns < SPREADS_NS ? RETRY_NS : age_ns);
 	if ((double)age_ns < NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
-		nm_placement_schedule(placement, &next);
+		schedule(placement, &next);
 }
 
 bool nm_examination_is_early(const struct nm_examination *one, uint64_t nr_threads, uint64_t now_ns)
@@ -127,7 +129,7 @@ bool nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 	/* A new thread starts on any idle CPU, even if its process has a home, and a process is
 	 * examined late as long as it has one thread. */
 	if (begins || (thread && (scheduled || state)))
-		nm_placement_schedule(placement, &one);
+		schedule(placement, &one);
 	if (!state)
 		return false;
 	bool suspended = nm_home_state_is_suspended(state);

@@ -330,43 +330,6 @@ static double since_measured_s(const struct nm_home_state *state, uint64_t now_n
 	return state->measured_ns ? fmin(since_s, interval_s) : interval_s;
 }
 
-/* ran: CPUs' worth of time of each thread; sees_accesses: as for nm_placement_follow(). */
-static void measure_all(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			double interval_s, const double *ran, bool sees_accesses)
-{
-	nm_autofree struct sums *sums =
-		nm_must(calloc(placement->processes.count + 1, sizeof(*sums)));
-	nm_auto(changes_clear) struct changes changes = {0};
-	/* Earlier measurements decay over the time for which a process is observed before its
-	 * placement. */
-	double keep = exp(-interval_s / NM_PLACE_OBSERVED_S);
-	changes_init(&changes, placement->processes.count);
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		add_thread(snapshot, thread, ran[i], nm_home_state_at(placement, thread->process));
-		add_to_sums(snapshot, thread, &sums[thread->process]);
-	}
-	for (size_t i = 0; i < placement->processes.count; i++) {
-		struct nm_home_state *state = nm_home_state_at(placement, i);
-		if (!sees_accesses)
-			sums[i].accesses = state->accesses = 0;
-		if (state->run_s > 0) /* one that was not off the CPU ran all the time */
-			state->burst_s = state->run_s / fmax(state->runs, 1);
-		update_demand(state, snapshot,
-			      since_measured_s(state, snapshot->time_ns, interval_s));
-		struct nm_place_measure earlier = state->recent;
-		add_measure(&state->recent, state, &sums[i], keep);
-		if (is_untouched(state))
-			add_changes(&changes, snapshot->processes[state->process].domain,
-				    &earlier, &state->recent);
-		if (state->home < 0)
-			add_measure(&state->before, state, &sums[i], keep);
-		if (state->home >= 0 && !state->judged)
-			add_measure(&state->after, state, &sums[i], keep);
-	}
-	update_trend(&changes, &placement->trend);
-}
-
 /* ---- run time and waiting time of threads ---- */
 
 size_t nm_placement_choose_readings(struct nm_placement *placement,
@@ -388,75 +351,84 @@ size_t nm_placement_choose_readings(struct nm_placement *placement,
 	return chosen;
 }
 
-/* Returns the times of a thread since the last reading, or since its start if that was in this
- * interval. */
-static struct nm_thread_times times_of(const struct nm_proc_schedstat *last,
-				       const struct nm_times_reading *reading, double interval_s)
-{
-	double age_s = (double)reading->age_ns / (double)NM_NSEC_PER_SEC;
-	if (last->read_ns == 0 && age_s > interval_s)
-		return (struct nm_thread_times){0};
-	return nm_times_since(last, &reading->now, reading->age_ns);
-}
-
-/* Adds what a thread did to its process, and returns the CPUs that it used in the interval. */
-static double add_times(struct nm_home_state *state, const struct nm_snap_thread *thread,
-			const struct nm_thread_times *times, double interval_s)
+/* Adds what a thread did in the interval to its process, and returns the CPUs that it used. If its
+ * times were not read (NULL), samples show that, which are few; they are compared with the last
+ * reading when its turn comes. */
+static double follow_thread(struct nm_home_state *state, const struct nm_snap_thread *thread,
+			    const struct nm_times_reading *reading, double interval_s,
+			    struct nm_proc_schedstat *last)
 {
 	const double second = (double)NM_NSEC_PER_SEC;
-	double run_s = (double)times->run_ns / second, delay_s = (double)times->delay_ns / second;
-	double length_s = (double)times->length_ns / second;
+	struct nm_thread_times times = {0};
+	if (!(thread->run_share > 0)) {
+		*last = (struct nm_proc_schedstat){0};
+		return thread->run_share;
+	}
+	if (reading && reading->error == 0) {
+		/* A first reading is of this interval only if the thread began in it. */
+		bool began = (double)reading->age_ns / second <= interval_s;
+		times = nm_times_since(last, &reading->now, began ? reading->age_ns : 0);
+		*last = reading->now;
+	}
+	if (times.length_ns == 0) {
+		add_demand(state, thread, thread->run_share);
+		return thread->run_share;
+	}
+	double run_s = (double)times.run_ns / second, delay_s = (double)times.delay_ns / second;
+	double length_s = (double)times.length_ns / second;
 	state->run_s += run_s;
 	state->delay_s += delay_s;
-	state->runs += (double)times->runs;
+	state->runs += (double)times.runs;
 	add_demand(state, thread, fmin((run_s + delay_s) / length_s, 1));
 	return fmin(run_s / fmax(length_s, interval_s), 1);
-}
-
-/* Computes the CPUs used by each thread: ret_ran. Threads whose times were not read use samples,
- * which are few; their times are compared with the last reading when their turn comes. */
-static void follow_times(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			 double interval_s, const struct nm_times_reading *readings,
-			 size_t nr_readings, double *ret_ran)
-{
-	size_t next = 0;
-	nm_column_follow_threads(&placement->times, snapshot);
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		struct nm_home_state *state = nm_home_state_at(placement, thread->process);
-		struct nm_proc_schedstat *last =
-			(struct nm_proc_schedstat *)placement->times.cells + i;
-		struct nm_thread_times times = {0};
-		bool is_read = next < nr_readings && readings[next].thread == i;
-		const struct nm_times_reading *reading = is_read ? &readings[next++] : NULL;
-		ret_ran[i] = thread->run_share;
-		if (!(thread->run_share > 0))
-			*last = (struct nm_proc_schedstat){0};
-		if (!(thread->run_share > 0))
-			continue;
-		if (reading && reading->error == 0) {
-			times = times_of(last, reading, interval_s);
-			*last = reading->now;
-		}
-		if (times.length_ns > 0)
-			ret_ran[i] = add_times(state, thread, &times, interval_s);
-		else
-			add_demand(state, thread, thread->run_share);
-	}
 }
 
 void nm_placement_follow(struct nm_placement *placement, const struct nm_snapshot *snapshot,
 			 double interval_s, const struct nm_times_reading *readings,
 			 size_t nr_readings, bool sees_accesses)
 {
+	nm_autofree struct sums *sums = nm_must(calloc(snapshot->nr_processes + 1, sizeof(*sums)));
+	nm_auto(changes_clear) struct changes changes = {0};
+	size_t next = 0;
+	/* Earlier measurements decay over the time for which a process is observed before its
+	 * placement. */
+	double keep = exp(-interval_s / NM_PLACE_OBSERVED_S);
+	changes_init(&changes, snapshot->nr_processes);
 	nm_column_follow_processes(&placement->processes, snapshot);
-	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+	nm_column_follow_threads(&placement->times, snapshot);
+	for (size_t i = 0; i < placement->processes.count; i++) {
 		nm_home_state_update(snapshot, i, nm_home_state_at(placement, i));
 		clear_interval(nm_home_state_at(placement, i), snapshot->topology->nr_nodes);
 	}
-	nm_autofree double *ran = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ran)));
-	follow_times(placement, snapshot, interval_s, readings, nr_readings, ran);
-	measure_all(placement, snapshot, interval_s, ran, sees_accesses);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		struct nm_home_state *state = nm_home_state_at(placement, thread->process);
+		bool is_read = next < nr_readings && readings[next].thread == i;
+		double ran =
+			follow_thread(state, thread, is_read ? &readings[next++] : NULL, interval_s,
+				      (struct nm_proc_schedstat *)placement->times.cells + i);
+		add_thread(snapshot, thread, ran, state);
+		add_to_sums(snapshot, thread, &sums[thread->process]);
+	}
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (!sees_accesses)
+			sums[i].accesses = state->accesses = 0;
+		if (state->run_s > 0) /* one that was not off the CPU ran all the time */
+			state->burst_s = state->run_s / fmax(state->runs, 1);
+		update_demand(state, snapshot,
+			      since_measured_s(state, snapshot->time_ns, interval_s));
+		struct nm_place_measure earlier = state->recent;
+		add_measure(&state->recent, state, &sums[i], keep);
+		if (is_untouched(state))
+			add_changes(&changes, snapshot->processes[state->process].domain, &earlier,
+				    &state->recent);
+		if (state->home < 0)
+			add_measure(&state->before, state, &sums[i], keep);
+		if (state->home >= 0 && !state->judged)
+			add_measure(&state->after, state, &sums[i], keep);
+	}
+	update_trend(&changes, &placement->trend);
 }
 
 /* ---- one process between intervals ---- */
