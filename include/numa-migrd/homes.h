@@ -216,6 +216,8 @@ struct nm_examination_budget {
 	double share;	   /* of one CPU */
 	double interval_s; /* configured length of an interval */
 	double since_s;	   /* since the last interval */
+	double ran_s; /* CPU time of processes that could be assigned a home, since then; NaN: not
+		       * known */
 	uint64_t own_ns;   /* CPU time of the main loop so far */
 	bool sampling_exceeds; /* its limit: only the end of an interval reduces it */
 	bool unlimited;	   /* in a simulation the cost of the model must not affect decisions */
@@ -241,10 +243,9 @@ bool nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 /* Subtracts the cost of an interval from the budget of examinations. */
 void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns);
-/* Returns whether the interval must end now. idle: no process that could be assigned a home has run
- * since the last one. placement may be NULL. */
+/* Returns whether the interval must end now. placement may be NULL. */
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
-				    const struct nm_examination_budget *budget, bool idle);
+				    const struct nm_examination_budget *budget);
 /* Returns how many processes may be examined now; -1: none is due. mover_idle: the mover waits for
  * work. */
 int nm_placement_examinations_allowed(const struct nm_placement *placement,

@@ -336,7 +336,7 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
 /* Returns whether the interval should end after rings were drained. Called by the main loop. */
-bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns);
+bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon);
 /* Returns how many processes may be examined now; -1: none is due. */
 int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns);
 /* Examines the processes that are due between intervals, and hands memory to the mover. Called by

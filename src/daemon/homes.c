@@ -5,8 +5,6 @@
 #include "daemon.h"
 #include "numa-migrd/proc.h"
 
-#define IDLE_CPUS 0.2 /* maximum load of an idle machine */
-
 /* ---- creation and destruction ---- */
 
 static struct nm_home_memory memory_of(struct nm_daemon *daemon)
@@ -48,35 +46,28 @@ static void drop_process(void *context, void *state)
 
 static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, uint64_t now_ns)
 {
-	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
+	const double second = (double)NM_NSEC_PER_SEC;
+	struct nm_source *source = daemon->pipeline.source;
+	const struct nm_source_status *status = source ? nm_source_status(source) : NULL;
+	double since_s = (double)(now_ns - daemon->last_tick_ns) / second, ran_s = NAN;
+	if (status && status->runs)
+		ran_s = (double)(status->counts.samples - daemon->costs.counts.samples) *
+			status->run_sample_ns / second;
 	return (struct nm_examination_budget){
 		.share = daemon->config->sampling.overhead_percent / 100,
 		.interval_s = daemon->config->general.interval_s,
 		.since_s = since_s,
+		.ran_s = ran_s,
 		.own_ns = nm_own_loop_ns(daemon),
 		.sampling_exceeds = nm_cost_must_reduce_sampling(daemon, since_s),
 		.unlimited = daemon->options.feed != NULL,
 	};
 }
 
-/* Returns whether no process that could be assigned a home has run since the last interval. Page
- * faults count as running. */
-static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
+bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon)
 {
-	const struct nm_source_status *status =
-		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
-	if (!status || !status->runs)
-		return false;
-	double ran_s = (double)(status->counts.samples - daemon->costs.counts.samples) *
-		       status->run_sample_ns / (double)NM_NSEC_PER_SEC;
-	return ran_s < IDLE_CPUS * seconds;
-}
-
-bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns)
-{
-	struct nm_examination_budget budget = budget_of(daemon, now_ns);
-	return nm_placement_must_end_interval(nm_placement_of(daemon), &budget,
-					      is_machine_idle(daemon, budget.since_s));
+	struct nm_examination_budget budget = budget_of(daemon, nm_daemon_now_ns(daemon));
+	return nm_placement_must_end_interval(nm_placement_of(daemon), &budget);
 }
 
 int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns)
@@ -107,12 +98,6 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 }
 
 /* ---- decisions ---- */
-
-static bool kernel_moves_memory(const struct nm_daemon *daemon)
-{
-	return nm_balances_nodes(daemon->machine.balancing) &&
-	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
-}
 
 static void on_assigned(void *context, const struct nm_decision *decision)
 {
@@ -172,11 +157,13 @@ static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 		   struct nm_placement_view *view)
 {
 	const struct nm_home_memory memory = memory_of(daemon);
+	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing) &&
+			    daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 	bool barred = false;
 	view->place.threads_follow = nm_may_draw_threads(daemon);
 	if (nm_placement_wants_homes(round, view)) {
 		barred = nm_mover_is_barred(memory.mover);
-		view->place.memory_stays = barred && !kernel_moves_memory(daemon);
+		view->place.memory_stays = barred && !kernel_moves;
 		nm_home_read_available(&memory, round->snapshot->time_ns);
 	}
 	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);

@@ -35,9 +35,8 @@ void nm_loop_examine(struct nm_daemon *daemon)
 
 bool nm_loop_interval_continues(const struct nm_daemon *daemon)
 {
-	struct nm_platform *machine = daemon->pipeline.platform;
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
-	       !nm_home_stage_must_end_interval(daemon, machine->ops->now_ns(machine));
+	       !nm_home_stage_must_end_interval(daemon);
 }
 
 static uint64_t wakeup_usec(const struct nm_daemon *daemon)

@@ -8,6 +8,7 @@
  * examined between intervals, and intervals become longer, by at most this factor. */
 #define STRETCH_MAX 16
 #define STRETCH_IDLE 4 /* factor by which the interval is longer on an idle machine */
+#define IDLE_CPUS 0.2  /* maximum load of an idle machine; page faults count as running */
 
 /* Age from which a process with one thread is examined: most of them, such as compilers, exit
  * earlier. */
@@ -165,8 +166,9 @@ void nm_placement_charge_interval(struct nm_placement *placement,
 }
 
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
-				    const struct nm_examination_budget *budget, bool idle)
+				    const struct nm_examination_budget *budget)
 {
+	bool idle = budget->ran_s < IDLE_CPUS * budget->since_s;
 	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
 	if (intervals < 1 && placement)
 		return false;
