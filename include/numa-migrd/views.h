@@ -8,18 +8,25 @@
 #include "numa-migrd/history.h"
 #include "numa-migrd/homes.h"
 #include "numa-migrd/lease.h"
+#include "numa-migrd/page_stage.h"
 #include "numa-migrd/statistics.h"
 
-/* The sources of the document; all are borrowed. While the service is paused, only `statistics`,
- * `history` and `paused` are used. */
+/* The sources of the document and of the statistics; all are borrowed. While the service is paused,
+ * the objects of the pipeline are NULL. */
 struct nm_view {
+	const char *version;
 	const struct nm_config *config;
-	const struct nm_statistics *statistics;
+	const struct nm_tally *tally;
 	const struct nm_history *history;
-	bool paused;
-	uint64_t now_ns;
+	bool paused, dry_run;
+	bool blind;	 /* memory accesses should be sampled and cannot be */
+	bool may_draw;	 /* threads may be drawn by a lottery */
+	bool unrestored; /* the last pause could not restore all CPU affinities */
+	double interval_s;
+	uint64_t cpu_ns, now_ns; /* now_ns: 0 during a pause */
 	struct nm_platform *platform;
 	const struct nm_topology *topology;
+	struct nm_source *source; /* NULL: none */
 	const double *busy_share; /* by CPU id; NaN: not known */
 	unsigned nr_cpus;
 	/* Of the last interval; NULL: none yet. The CPU sets of the snapshot must not be used,
@@ -29,9 +36,19 @@ struct nm_view {
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_memory *memory;	      /* NULL: pages are not tracked */
+	const struct nm_page_stage *pages;    /* NULL: pages are not moved */
+	enum nm_balancing_mode balancing_mode;
+	const struct nm_migrations *migrations;
 	const struct nm_placement *placement; /* NULL: no homes */
+	const struct nm_balancer *balancer;   /* NULL: another policy */
 	const struct nm_trial *trial;
 };
+
+/* Copies the values of the status line. It is composed up to twice a second, so that nothing here
+ * reads each thread of the snapshot or each page. */
+void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret);
+/* Copies all statistics. */
+void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret);
 
 /* Composes the document. Returns its descriptor, which the caller closes, or a negative errno. */
 int nm_view_dump(const struct nm_view *view);

@@ -352,16 +352,10 @@ void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures);
 /* Discards the data, because its topology is about to be freed. */
 void nm_views_clear(struct nm_daemon *daemon);
-/* Returns what is shown now, with the statistics, which it gathers. */
-struct nm_view nm_views_of(struct nm_daemon *daemon, struct nm_statistics *statistics);
+/* Returns the sources of what is shown now. */
+struct nm_view nm_views_of(const struct nm_daemon *daemon);
 /* Composes the document of Dump, for struct nm_control_ops. */
 int nm_command_dump(void *context);
-
-/* Copies what the status line shows. It is composed up to twice a second, so that nothing here
- * reads each thread of the snapshot or each page. */
-void nm_statistics_gather_totals(const struct nm_daemon *daemon, struct nm_statistics *ret);
-/* Copies all statistics of the stages. */
-void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret);
 
 /* ---- metrics_file.c: metrics for Prometheus ---- */
 
@@ -386,8 +380,6 @@ void nm_restore_balancing(struct nm_daemon *daemon);
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry);
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
-/* Returns "none" if nothing is sampled. */
-const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
 /* Logs once for each source that only first touches are sampled, or that this has ended. Called
  * after a tick, and after configuring first the source and then the injection. */

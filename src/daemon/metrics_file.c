@@ -10,8 +10,7 @@
 static void write_file(struct nm_daemon *daemon)
 {
 	struct nm_exporter *exporter = &daemon->exporter;
-	struct nm_statistics statistics;
-	const struct nm_view view = nm_views_of(daemon, &statistics);
+	const struct nm_view view = nm_views_of(daemon);
 	int r = nm_view_export(&view, exporter->path);
 
 	/* Logged when a problem begins and when it ends. */

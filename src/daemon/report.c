@@ -31,31 +31,26 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	nm_report_entry(daemon, &entry);
 }
 
-const char *nm_report_source_name(const struct nm_daemon *daemon)
-{
-	if (!daemon->pipeline.source)
-		return "none";
-	return nm_source_status(daemon->pipeline.source)->name;
-}
-
 void nm_report_start(struct nm_daemon *daemon)
 {
 	const struct nm_config *config = daemon->config;
 	const struct nm_topology *topology = daemon->pipeline.topology;
 	unsigned usable = (unsigned)hwloc_bitmap_weight(topology->usable);
+	struct nm_source *source = daemon->pipeline.source;
+	const char *name = source ? nm_source_status(source)->name : "none";
 	bool dry_run = nm_daemon_is_dry_run(daemon);
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
 	nm_entry_text(&entry, "Started: %u node%s, %u CPU%s, source %s, policy %s%s%s",
 		      topology->nr_nodes, nm_plural(topology->nr_nodes, "", "s"), usable,
-		      nm_plural(usable, "", "s"), nm_report_source_name(daemon),
-		      nm_config_policy_name(config), dry_run ? ", dry run: nothing is changed" : "",
+		      nm_plural(usable, "", "s"), name, nm_config_policy_name(config),
+		      dry_run ? ", dry run: nothing is changed" : "",
 		      topology->nr_nodes < 2		? ", one node: nothing to move"
 		      : nm_topology_is_single(topology) ? ", one node has CPUs: nothing to move"
 							: "");
 	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
-	nm_entry_field(&entry, "SOURCE", "%s", nm_report_source_name(daemon));
+	nm_entry_field(&entry, "SOURCE", "%s", name);
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
 	nm_entry_field(&entry, "CPUS", "%u", usable);
 	nm_entry_field(&entry, "POLICY", "%s", nm_config_policy_name(config));
@@ -323,7 +318,8 @@ static void write_summary(struct nm_daemon *daemon)
 	struct nm_entry entry;
 
 	daemon->tally.suppressed += suppressed;
-	nm_statistics_gather(daemon, &statistics);
+	const struct nm_view view = nm_views_of(daemon);
+	nm_view_statistics(&view, &statistics);
 	for (enum nm_summary summary = NM_SUMMARY_THREADS; summary <= NM_SUMMARY_PAGES; summary++) {
 		if ((summary == NM_SUMMARY_HOMES && !nm_placement_of(daemon)) ||
 		    (summary == NM_SUMMARY_PAGES && !daemon->pipeline.pages))
@@ -358,7 +354,8 @@ void nm_report_status(struct nm_daemon *daemon)
 	struct nm_statistics statistics;
 	uint64_t now_ns = nm_clock_ns();
 	daemon->reported.composed_ns = now_ns;
-	nm_statistics_gather_totals(daemon, &statistics);
+	const struct nm_view view = nm_views_of(daemon);
+	nm_view_totals(&view, &statistics);
 	nm_status_line(&statistics, text, sizeof(text));
 	if (strcmp(text, daemon->reported.status) == 0 ||
 	    (is_same_state(text, daemon->reported.status) &&

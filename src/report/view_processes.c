@@ -226,9 +226,8 @@ static const char *explain_management(const struct nm_view *view, const struct n
 	if (!is_moved(config, process))
 		return "it is only observed: threads.policy is \"none\", and pages.policy moves no "
 		       "pages";
-	return view->statistics->service.dry_run
-		       ? "it is managed, but in a dry run nothing is moved"
-		       : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
+	return view->dry_run ? "it is managed, but in a dry run nothing is moved"
+			     : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
 }
 
 /* Fills the reason and the sentence about a process that is not managed, or about one without a

@@ -83,7 +83,9 @@ int nm_view_export(const struct nm_view *view, const char *path)
 	nm_autofree struct nm_node_row *nodes = nm_must(calloc(nr_nodes + 1, sizeof(*nodes)));
 	for (unsigned i = 0; i < nr_nodes; i++)
 		nodes[i] = node_row(view, i);
-	nm_autofree char *text = nm_statistics_metrics(view->statistics, nodes, nr_nodes);
+	struct nm_statistics statistics;
+	nm_view_statistics(view, &statistics);
+	nm_autofree char *text = nm_statistics_metrics(&statistics, nodes, nr_nodes);
 	return nm_replace_public(path, text, strlen(text));
 }
 
@@ -156,10 +158,12 @@ int nm_view_dump(const struct nm_view *view)
 {
 	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
 	nm_autofree uint64_t *last = find_last_decisions(view);
+	struct nm_statistics statistics;
+	nm_view_statistics(view, &statistics);
 	int r = nm_dump_open(&dump);
 	if (r < 0)
 		return r;
-	nm_dump_value(&dump, "status", nm_statistics_json(view->statistics));
+	nm_dump_value(&dump, "status", nm_statistics_json(&statistics));
 	show_nodes(view, &dump);
 	nm_history_show(view->history, &dump);
 	nm_dump_value(&dump, "trial", nm_view_trial(view, &dump));

@@ -133,7 +133,8 @@ static void reasons_against_candidates_have_an_order(void **state)
 static uint64_t candidates(enum nm_candidacy kind)
 {
 	struct nm_statistics statistics;
-	nm_statistics_gather(&world.daemon, &statistics);
+	const struct nm_view view = nm_views_of(&world.daemon);
+	nm_view_statistics(&view, &statistics);
 	assert_true(statistics.parts & 1U << NM_PART_LOTTERY);
 	return statistics.candidates[kind];
 }

@@ -61,7 +61,8 @@ static void misplaced_threads_of_a_large_process_move(void **state)
 static int candidates(enum nm_candidacy kind)
 {
 	struct nm_statistics statistics;
-	nm_statistics_gather(&world.daemon, &statistics);
+	const struct nm_view view = nm_views_of(&world.daemon);
+	nm_view_statistics(&view, &statistics);
 	return statistics.parts & 1U << NM_PART_LOTTERY ? (int)statistics.candidates[kind] : -1;
 }
 
