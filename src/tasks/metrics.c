@@ -2,6 +2,7 @@
 /* Counts samples in the table of threads. */
 #include <string.h>
 
+#include "numa-migrd/tasks.h"
 #include "table.h"
 
 #define CACHE_LINE 64U
@@ -372,4 +373,21 @@ void nm_metrics_add(struct nm_metrics *metrics, const struct nm_sample *sample)
 	case NM_EVENT_KIND_MAX:
 		break;
 	}
+}
+
+/* ---- times of threads ---- */
+
+struct nm_thread_times nm_times_since(const struct nm_proc_schedstat *before,
+				      const struct nm_proc_schedstat *now, uint64_t age_ns)
+{
+	uint64_t length_ns = before->read_ns > 0 ? now->read_ns - before->read_ns : age_ns;
+	if (now->read_ns < before->read_ns || now->run_ns < before->run_ns ||
+	    now->delay_ns < before->delay_ns || now->runs < before->runs)
+		length_ns = 0;
+	if (length_ns == 0)
+		return (struct nm_thread_times){0};
+	return (struct nm_thread_times){.run_ns = now->run_ns - before->run_ns,
+					.delay_ns = now->delay_ns - before->delay_ns,
+					.runs = now->runs - before->runs,
+					.length_ns = length_ns};
 }

@@ -7,21 +7,6 @@
 
 #include "numa-migrd/tasks.h"
 
-struct nm_thread_times nm_times_since(const struct nm_proc_schedstat *before,
-				      const struct nm_proc_schedstat *now, uint64_t age_ns)
-{
-	uint64_t length_ns = before->read_ns > 0 ? now->read_ns - before->read_ns : age_ns;
-	if (now->read_ns < before->read_ns || now->run_ns < before->run_ns ||
-	    now->delay_ns < before->delay_ns || now->runs < before->runs)
-		length_ns = 0;
-	if (length_ns == 0)
-		return (struct nm_thread_times){0};
-	return (struct nm_thread_times){.run_ns = now->run_ns - before->run_ns,
-					.delay_ns = now->delay_ns - before->delay_ns,
-					.runs = now->runs - before->runs,
-					.length_ns = length_ns};
-}
-
 /* At least a tick. */
 static uint64_t age_at(uint64_t now_ticks, uint64_t start_ticks)
 {
