@@ -312,6 +312,8 @@ struct nm_home_handler {
 	void (*assigned)(void *context, const struct nm_decision *decision);
 	/* A verdict was given on a home, which the process still has. */
 	void (*judged)(void *context, const struct nm_verdict *verdict);
+	/* A home could be assigned, which needs available_bytes of the placement. */
+	void (*needs_memory)(void *context, uint64_t now_ns);
 	/* Returns whether a process may be assigned a home. Called before each. */
 	bool (*allows)(void *context, uint32_t pid);
 	/* It will be assigned a home: the leases and pending verdicts of the lotteries end. */
@@ -325,27 +327,19 @@ struct nm_home_handler {
 struct nm_home_round {
 	const struct nm_snapshot *snapshot;
 	const struct nm_config *config;
+	bool whole; /* the snapshot is that of an interval, not of one process */
+	bool dry_run;
+	bool threads_follow, memory_stays; /* as in struct nm_place_view */
+	bool may_move;			   /* the daemon moves memory */
 	size_t first, end;
 	uint64_t *next_id; /* number of the next decision */
 	const struct nm_home_handler *handler;
 };
 
-/* Gives the verdicts that are due, and ends homes that did not help. */
-void nm_placement_judge(struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_placement_view *view);
-/* Ends homes whose reason has gone. */
-void nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
-			 const struct nm_placement_view *view);
-/* Ends homes on nodes whose run queues are full. */
-void nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_placement_view *view);
-/* Returns whether a process could be assigned a home, for which nm_placement_assign() needs
- * placement->available_bytes. */
-bool nm_placement_wants_homes(const struct nm_home_round *round,
-			      const struct nm_placement_view *view);
-/* Assigns homes. may_move: the daemon moves memory; view->place.memory_stays is set. */
-void nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
-			 bool may_move, struct nm_placement_view *view);
+/* Judges, ends and assigns homes, and plans the moves of threads to them. Called by the tick and by
+ * examinations. */
+void nm_placement_decide(struct nm_placement *placement, const struct nm_home_round *round,
+			 struct nm_plan *plan);
 
 /* ---- migrate.c: whose memory is migrated next ---- */
 

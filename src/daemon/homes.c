@@ -114,6 +114,12 @@ static void on_judged(void *context, const struct nm_verdict *verdict)
 	nm_report_verdict(daemon, verdict);
 }
 
+static void on_needs_memory(void *context, uint64_t now_ns)
+{
+	const struct nm_home_memory memory = memory_of(context);
+	nm_home_read_available(&memory, now_ns);
+}
+
 static bool on_allows(void *context, uint32_t pid)
 {
 	return nm_trial_stage_allows(context, pid);
@@ -153,57 +159,44 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 	nm_home_end_migration(&memory, state, end == NM_HOME_ROLLED_BACK);
 }
 
-static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,
-		   struct nm_placement_view *view)
-{
-	const struct nm_home_memory memory = memory_of(daemon);
-	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing) &&
-			    daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
-	bool barred = false;
-	view->place.threads_follow = nm_may_draw_threads(daemon);
-	if (nm_placement_wants_homes(round, view)) {
-		barred = nm_mover_is_barred(memory.mover);
-		view->place.memory_stays = barred && !kernel_moves;
-		nm_home_read_available(&memory, round->snapshot->time_ns);
-	}
-	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);
-	nm_placement_assign(memory.placement, round, may_move, view);
-}
-
 /* whole: of the machine, in an interval; otherwise the snapshot is of one process. */
 static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
 			 size_t first, size_t end)
 {
-	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
-	struct nm_actuator *actuator = daemon->pipeline.actuator;
-	bool dry_run = nm_daemon_is_dry_run(daemon);
+	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_placement *placement = nm_placement_of(daemon);
-	const struct nm_home_handler handler = {daemon,	   on_assigned,	 on_judged,
-						on_allows, on_withdrawn, on_ended};
+	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing) &&
+			    daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
+	bool barred = nm_mover_is_barred(pipeline->mover), dry_run = nm_daemon_is_dry_run(daemon);
+	const struct nm_home_handler handler = {.context = daemon,
+						.assigned = on_assigned,
+						.judged = on_judged,
+						.needs_memory = on_needs_memory,
+						.allows = on_allows,
+						.withdrawn = on_withdrawn,
+						.ended = on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
 					    .config = daemon->config,
+					    .whole = whole,
+					    .dry_run = dry_run,
+					    .threads_follow = nm_may_draw_threads(daemon),
+					    .memory_stays = barred && !kernel_moves,
+					    .may_move = !barred && !dry_run,
 					    .first = first,
 					    .end = end,
 					    .next_id = &daemon->next_decision,
 					    .handler = &handler};
-	nm_placement_view_build(placement, daemon->pipeline.topology, snapshot->time_ns, &view);
-	if (whole && !dry_run)
-		nm_placement_judge(placement, &round, &view);
-	nm_placement_expire(placement, &round, &view);
-	if (whole)
-		nm_placement_yield(placement, &round, &view);
-	assign(daemon, &round, &view);
-	if (dry_run) /* reports homes; moves of threads are neither attempted nor judged */
+	nm_placement_decide(placement, &round, &plan);
+	if (dry_run)
 		return;
 	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement));)
-		(void)nm_actuator_return_process(actuator, state->pid);
-	nm_placement_plan(placement, snapshot, daemon->config, &plan);
+		(void)nm_actuator_return_process(pipeline->actuator, state->pid);
 	nm_act(daemon, snapshot, &plan);
 	/* A running thread has moved when the call returns, and its affinity is restored before the
 	 * thread can read it. */
 	if (plan.count > 0)
-		nm_actuator_poll_nudges(actuator, snapshot->time_ns);
+		nm_actuator_poll_nudges(pipeline->actuator, snapshot->time_ns);
 }
 
 /* ---- an examination between intervals ---- */

@@ -35,8 +35,8 @@ static bool is_without_home(enum nm_place_reason reason)
 
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as
  * a setback and bars nothing. */
-void nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
-			 const struct nm_placement_view *view)
+static void expire(struct nm_placement *placement, const struct nm_home_round *round,
+		   const struct nm_placement_view *view)
 {
 	nm_autofree enum nm_place_reason *reasons =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*reasons)));
@@ -53,8 +53,9 @@ void nm_placement_expire(struct nm_placement *placement, const struct nm_home_ro
 	}
 }
 
-void nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_placement_view *view)
+/* Ends homes on nodes whose run queues are full. */
+static void yield(struct nm_placement *placement, const struct nm_home_round *round,
+		  const struct nm_placement_view *view)
 {
 	nm_autofree bool *given_up =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*given_up)));
@@ -173,8 +174,9 @@ static bool is_verdict_due(const struct nm_snapshot *snapshot, struct nm_home_st
 	return since_decision_s(snapshot, state) >= NM_PLACE_OBSERVED_S;
 }
 
-void nm_placement_judge(struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_placement_view *view)
+/* Gives the verdicts that are due, and ends homes that did not help. */
+static void judge(struct nm_placement *placement, const struct nm_home_round *round,
+		  const struct nm_placement_view *view)
 {
 	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
@@ -223,7 +225,7 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 
 static void assign(struct nm_placement *placement, const struct nm_home_round *round,
 		   const struct nm_placement_view *view, struct nm_home_state *state,
-		   const struct nm_place_proposal *proposal, bool may_move)
+		   const struct nm_place_proposal *proposal)
 {
 	double staying = nm_place_staying_share(&view->place, &view->groups[proposal->group],
 						(unsigned)proposal->node);
@@ -244,7 +246,7 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	/* Once, even with automatic NUMA balancing: its scans take seconds, and it does not reclaim
 	 * page cache. */
 	state->migration = (struct nm_memory_migration){
-		.state = may_move && staying < 1 ? NM_MIGRATION_READY : NM_MIGRATION_NONE,
+		.state = round->may_move && staying < 1 ? NM_MIGRATION_READY : NM_MIGRATION_NONE,
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
 	};
@@ -253,8 +255,8 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	report_home(placement, round, state, proposal);
 }
 
-bool nm_placement_wants_homes(const struct nm_home_round *round,
-			      const struct nm_placement_view *view)
+/* Returns whether a process could be assigned a home. */
+static bool wants_homes(const struct nm_home_round *round, const struct nm_placement_view *view)
 {
 	for (size_t i = round->first; i < round->end; i++)
 		if (view->groups[i].home < 0 && view->groups[i].running > 0)
@@ -279,13 +281,18 @@ static bool bar_left_alone(struct nm_placement *placement, const struct nm_home_
 	return any;
 }
 
-void nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
-			 bool may_move, struct nm_placement_view *view)
+static void assign_homes(struct nm_placement *placement, const struct nm_home_round *round,
+			 struct nm_placement_view *view)
 {
 	nm_autofree struct nm_place_proposal *proposals =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*proposals)));
-	for (unsigned k = 0; nm_placement_wants_homes(round, view) && k < placement->nr_nodes; k++)
-		view->nodes[k].free_bytes = placement->available_bytes[k];
+	view->place.threads_follow = round->threads_follow;
+	if (wants_homes(round, view)) {
+		view->place.memory_stays = round->memory_stays;
+		round->handler->needs_memory(round->handler->context, round->snapshot->time_ns);
+		for (unsigned k = 0; k < placement->nr_nodes; k++)
+			view->nodes[k].free_bytes = placement->available_bytes[k];
+	}
 	nm_place_propose(&view->place, proposals);
 	while (bar_left_alone(placement, round, view, proposals))
 		nm_place_propose(&view->place, proposals);
@@ -298,6 +305,23 @@ void nm_placement_assign(struct nm_placement *placement, const struct nm_home_ro
 		if (state->left_alone)
 			state->reason = NM_PLACE_LEFT_ALONE;
 		if (state->home < 0 && proposals[i].node >= 0)
-			assign(placement, round, view, state, &proposals[i], may_move);
+			assign(placement, round, view, state, &proposals[i]);
 	}
+}
+
+void nm_placement_decide(struct nm_placement *placement, const struct nm_home_round *round,
+			 struct nm_plan *plan)
+{
+	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
+	nm_placement_view_build(placement, round->snapshot->topology, round->snapshot->time_ns,
+				&view);
+	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
+	if (round->whole && !round->dry_run)
+		judge(placement, round, &view);
+	expire(placement, round, &view);
+	if (round->whole)
+		yield(placement, round, &view);
+	assign_homes(placement, round, &view);
+	if (!round->dry_run)
+		nm_placement_plan(placement, round->snapshot, round->config, plan);
 }
