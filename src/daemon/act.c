@@ -115,3 +115,36 @@ void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			remember_move(daemon, snapshot, decision);
 	}
 }
+
+/* ---- moving pages ---- */
+
+static void on_pages_decided(void *context, const struct nm_decision *decision)
+{
+	const struct nm_receipt receipt = {.decision = decision->id, .applied = true};
+	nm_report_decision(context, decision, &receipt);
+}
+
+static void on_pages_unreadable(void *context, const struct nm_page_process *process, int error)
+{
+	nm_report(context, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
+		  process->comm, process->pid,
+		  error == -EFBIG ? "too many mappings, or more than 256 GiB of memory"
+				  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
+}
+
+struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
+					 const struct nm_snapshot *snapshot)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	return (struct nm_page_stage_input){
+		.config = daemon->config,
+		.snapshot = snapshot,
+		.placement = nm_placement_of(daemon),
+		.roster = pipeline->roster,
+		.migrations = &pipeline->migrations,
+		.verifier = pipeline->verifier,
+		.feedback = pipeline->feedback,
+		.interval = daemon->tally.intervals,
+		.next_decision = &daemon->next_decision,
+		.handler = {daemon, nm_trial_stage_allows, on_pages_decided, on_pages_unreadable}};
+}

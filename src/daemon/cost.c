@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures the cost of the service, and adapts the sampling periods to it. */
-#include <time.h>
-
 #include "daemon.h"
-
-uint64_t nm_own_cpu_ns(void)
-{
-	struct timespec used;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
-		return 0;
-	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
-}
-
-uint64_t nm_own_loop_ns(const struct nm_daemon *daemon)
-{
-	return nm_own_cpu_ns() - daemon->costs.external_ns;
-}
 
 void nm_cost_begin_handler(struct nm_daemon *daemon)
 {

@@ -185,11 +185,13 @@ static inline uint64_t nm_daemon_now_ns(const struct nm_daemon *daemon)
 bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
 /* Returns T: the configured interval, the one set by IMAR²'s feedback, or kMAF's shorter period. */
 double nm_interval_s(const struct nm_daemon *daemon);
-/* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
- * below. The effect on the policy is a separate question. False on a machine with one node. */
+/* Returns the CPU time of this process in ns. */
+uint64_t nm_own_cpu_ns(void);
+uint64_t nm_own_loop_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
+/* Returns whether the daemon should sample memory accesses and cannot: there is no source, or one
+ * that only samples which threads run, or first touches. The effect on the policy is a separate
+ * question. False on a machine with one node. */
 bool nm_lacks_accesses(const struct nm_daemon *daemon);
-/* There is no source, or one that only samples which threads run. */
-bool nm_samples_no_accesses(const struct nm_daemon *daemon);
 /* No hardware samples accesses, and nothing causes repeated page faults. */
 bool nm_samples_first_touches_only(const struct nm_daemon *daemon);
 /* Returns whether threads may be drawn by a lottery: always, except with policy "auto" beside
@@ -205,9 +207,6 @@ void nm_machine_read_balancing(struct nm_daemon *daemon);
  * a stage that has ended, whose batches are bulk or not. */
 void nm_open_mover(struct nm_daemon *daemon);
 void nm_release_mover(struct nm_daemon *daemon, bool bulk);
-/* Returns what moving pages uses, as of this interval; snapshot: NULL between ticks. */
-struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
-					 const struct nm_snapshot *snapshot);
 /* Opens the state of a policy. */
 void nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 
@@ -254,9 +253,6 @@ void nm_drain(struct nm_daemon *daemon);
 
 /* ---- cost.c ---- */
 
-/* Returns the CPU time of this process in ns. */
-uint64_t nm_own_cpu_ns(void);
-uint64_t nm_own_loop_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
 /* The loop's own handlers call these first and last. Between them it handles calls on the bus,
  * which are not limited by a budget. */
 void nm_cost_begin_handler(struct nm_daemon *daemon);
@@ -289,6 +285,10 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
  */
 void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	    const struct nm_plan *plan);
+
+/* Returns what moving pages uses, as of this interval; snapshot: NULL between ticks. */
+struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
+					 const struct nm_snapshot *snapshot);
 
 /* ---- trial_stage.c: the control group ---- */
 
@@ -424,12 +424,18 @@ int nm_command_raise_control(void *context, uint32_t minutes, double percent);
 /* Takes over the configuration. */
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config);
 
-/* ---- watch.c: descriptors and timers within an interval ---- */
+/* ---- watch.c: descriptors and timers of the loop ---- */
 
+/* Returns whether there is nothing to do but to notice a change of the machine. */
+bool nm_loop_is_idle(const struct nm_daemon *daemon);
+/* Returns the time between two wakeups of the main loop: T, or less with policy "auto", whose
+ * intervals end early when a process waits for a decision. */
+double nm_loop_wakeup_s(const struct nm_daemon *daemon);
+uint64_t nm_loop_wakeup_usec(const struct nm_daemon *daemon);
 /* Adds the timers. Returns 0 or a negative errno. Called by the loop when it starts. */
 int nm_watch_open(struct nm_daemon *daemon);
-/* Arms the timers that are needed now. */
-void nm_watch_arm(struct nm_daemon *daemon);
+/* Arms the timers after the interval has changed, or for a transient affinity or the mover. */
+void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the rings of the source, after it was reopened. */
 void nm_watch_source(struct nm_daemon *daemon);
 /* Watches the machine's queries and the mover's calls (nm_platform_ops.query_fd), after the machine
@@ -438,9 +444,6 @@ void nm_watch_queries(struct nm_daemon *daemon);
 
 /* ---- loop.c ---- */
 
-/* Returns the time between two wakeups of the main loop: T, or less with policy "auto", whose
- * intervals end early when a process waits for a decision. */
-double nm_loop_wakeup_s(const struct nm_daemon *daemon);
 /* Examines processes that are due. Called after a wakeup, when the rings have been drained. */
 void nm_loop_examine(struct nm_daemon *daemon);
 /* Returns whether the interval continues. Called after nm_loop_examine(). */
@@ -449,8 +452,6 @@ bool nm_loop_interval_continues(const struct nm_daemon *daemon);
  * metrics.file up to date. */
 void nm_loop_on_timer(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
-/* Arms the timers after the interval has changed, or for a transient affinity or the mover. */
-void nm_loop_arm(struct nm_daemon *daemon);
 
 /* ---- confine.c ---- */
 

@@ -1,31 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon.h"
 
-#define USEC_PER_SEC 1000000.0
-#define IDLE_WAKEUP_S 60.0
 #define IDLE_WATCHDOG_USEC "180000000"
-
-/* Returns whether there is nothing to do but to notice a change of the machine. */
-static bool is_idle(const struct nm_daemon *daemon)
-{
-	return daemon->pipeline.topology && nm_topology_is_single(daemon->pipeline.topology) &&
-	       nm_actuator_leases(daemon->pipeline.actuator) == 0;
-}
-
-double nm_loop_wakeup_s(const struct nm_daemon *daemon)
-{
-	if (is_idle(daemon))
-		return IDLE_WAKEUP_S;
-	return daemon->config->threads.policy == NM_POLICY_AUTO
-		       ? fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S)
-		       : nm_interval_s(daemon);
-}
 
 void nm_loop_examine(struct nm_daemon *daemon)
 {
@@ -37,11 +18,6 @@ bool nm_loop_interval_continues(const struct nm_daemon *daemon)
 {
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
 	       !nm_home_stage_must_end_interval(daemon);
-}
-
-static uint64_t wakeup_usec(const struct nm_daemon *daemon)
-{
-	return (uint64_t)(nm_loop_wakeup_s(daemon) * USEC_PER_SEC);
 }
 
 /* Policy "auto" checks more often for new processes; the interval continues meanwhile. */
@@ -82,7 +58,7 @@ static void end_interval(struct nm_daemon *daemon)
 static void follow_watchdog(struct nm_daemon *daemon)
 {
 	uint64_t usual_usec;
-	bool idle = is_idle(daemon);
+	bool idle = nm_loop_is_idle(daemon);
 	if (!daemon->loop.event || sd_watchdog_enabled(0, &usual_usec) <= 0)
 		return;
 	if (idle)
@@ -123,35 +99,6 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 	return 0;
 }
 
-/* The time of the next tick does not change while it is in the future: only the tick sets it. */
-static void arm_interval(struct nm_daemon *daemon)
-{
-	int enabled = SD_EVENT_OFF;
-	(void)sd_event_source_get_enabled(daemon->loop.timer, &enabled);
-	uint64_t now_usec;
-	uint64_t next_usec;
-	uint64_t period_usec = wakeup_usec(daemon);
-	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 ||
-	    sd_event_source_get_time(daemon->loop.timer, &next_usec) < 0)
-		return;
-	if (enabled != SD_EVENT_OFF && next_usec > now_usec && next_usec - now_usec <= period_usec)
-		return;
-	/* At a steady rate, unless a tick took longer than an interval. */
-	next_usec += period_usec;
-	if (next_usec <= now_usec || next_usec > now_usec + period_usec)
-		next_usec = now_usec + period_usec;
-	(void)sd_event_source_set_time(daemon->loop.timer, next_usec);
-	(void)sd_event_source_set_enabled(daemon->loop.timer, SD_EVENT_ONESHOT);
-}
-
-void nm_loop_arm(struct nm_daemon *daemon)
-{
-	if (!daemon->loop.timer)
-		return;
-	arm_interval(daemon);
-	nm_watch_arm(daemon);
-}
-
 static int add_sources(struct nm_daemon *daemon)
 {
 	int r = sd_event_add_signal(daemon->loop.event, NULL, SIGTERM, NULL, NULL);
@@ -161,7 +108,7 @@ static int add_sources(struct nm_daemon *daemon)
 		r = sd_event_add_signal(daemon->loop.event, NULL, SIGHUP, on_reload, daemon);
 	if (r >= 0)
 		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.timer,
-					       CLOCK_MONOTONIC, wakeup_usec(daemon), 1000,
+					       CLOCK_MONOTONIC, nm_loop_wakeup_usec(daemon), 1000,
 					       on_interval, daemon);
 	if (r >= 0)
 		r = nm_watch_open(daemon);

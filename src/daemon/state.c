@@ -2,6 +2,7 @@
 /* State of the daemon that several stages use. */
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -24,6 +25,19 @@ double nm_interval_s(const struct nm_daemon *daemon)
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
 }
 
+uint64_t nm_own_cpu_ns(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
+		return 0;
+	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+uint64_t nm_own_loop_ns(const struct nm_daemon *daemon)
+{
+	return nm_own_cpu_ns() - daemon->costs.external_ns;
+}
+
 /* ---- what is sampled ---- */
 
 /* Returns whether pages fault repeatedly, because of the kernel or of sampling.inject. */
@@ -42,17 +56,13 @@ bool nm_samples_first_touches_only(const struct nm_daemon *daemon)
 	return status->accesses && status->memory == NM_MEMORY_NONE;
 }
 
-bool nm_samples_no_accesses(const struct nm_daemon *daemon)
-{
-	struct nm_source *source = daemon->pipeline.source;
-	return !source || !nm_source_status(source)->accesses;
-}
-
 bool nm_lacks_accesses(const struct nm_daemon *daemon)
 {
 	if (daemon->paused || nm_topology_is_single(daemon->pipeline.topology))
 		return false;
-	return nm_samples_no_accesses(daemon) || nm_samples_first_touches_only(daemon);
+	struct nm_source *source = daemon->pipeline.source;
+	return !source || !nm_source_status(source)->accesses ||
+	       nm_samples_first_touches_only(daemon);
 }
 
 /*
@@ -100,37 +110,6 @@ void nm_release_mover(struct nm_daemon *daemon, bool bulk)
 		nm_mover_discard(pipeline->mover, bulk);
 	else
 		nm_mover_free(NM_TAKE(pipeline->mover));
-}
-
-static void on_pages_decided(void *context, const struct nm_decision *decision)
-{
-	const struct nm_receipt receipt = {.decision = decision->id, .applied = true};
-	nm_report_decision(context, decision, &receipt);
-}
-
-static void on_pages_unreadable(void *context, const struct nm_page_process *process, int error)
-{
-	nm_report(context, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
-		  process->comm, process->pid,
-		  error == -EFBIG ? "too many mappings, or more than 256 GiB of memory"
-				  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
-}
-
-struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
-					 const struct nm_snapshot *snapshot)
-{
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	return (struct nm_page_stage_input){
-		.config = daemon->config,
-		.snapshot = snapshot,
-		.placement = nm_placement_of(daemon),
-		.roster = pipeline->roster,
-		.migrations = &pipeline->migrations,
-		.verifier = pipeline->verifier,
-		.feedback = pipeline->feedback,
-		.interval = daemon->tally.intervals,
-		.next_decision = &daemon->next_decision,
-		.handler = {daemon, nm_trial_stage_allows, on_pages_decided, on_pages_unreadable}};
 }
 
 void nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)

@@ -1,9 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* The descriptors and timers between two ends of intervals: rings, queries, transient affinities
- * and the mover. */
+/* The descriptors and timers of the loop: the wakeup, rings, queries, transient affinities and the
+ * mover. */
+#include <math.h>
+
 #include "daemon.h"
 
+#define USEC_PER_SEC 1000000.0
+#define IDLE_WAKEUP_S 60.0
 #define NUDGE_POLL_USEC 20000
+
+bool nm_loop_is_idle(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.topology && nm_topology_is_single(daemon->pipeline.topology) &&
+	       nm_actuator_leases(daemon->pipeline.actuator) == 0;
+}
+
+double nm_loop_wakeup_s(const struct nm_daemon *daemon)
+{
+	if (nm_loop_is_idle(daemon))
+		return IDLE_WAKEUP_S;
+	return daemon->config->threads.policy == NM_POLICY_AUTO
+		       ? fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S)
+		       : nm_interval_s(daemon);
+}
+
+uint64_t nm_loop_wakeup_usec(const struct nm_daemon *daemon)
+{
+	return (uint64_t)(nm_loop_wakeup_s(daemon) * USEC_PER_SEC);
+}
 
 /* Timers are one-shot; their handlers arm them again. */
 static void arm(sd_event_source *timer, uint64_t usec)
@@ -12,12 +36,41 @@ static void arm(sd_event_source *timer, uint64_t usec)
 	(void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-void nm_watch_arm(struct nm_daemon *daemon)
+static void arm_others(struct nm_daemon *daemon)
 {
 	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
 		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
 	if (daemon->pipeline.mover)
 		arm(daemon->loop.mover_timer, 0);
+}
+
+/* The time of the next tick does not change while it is in the future: only the tick sets it. */
+static void arm_interval(struct nm_daemon *daemon)
+{
+	int enabled = SD_EVENT_OFF;
+	(void)sd_event_source_get_enabled(daemon->loop.timer, &enabled);
+	uint64_t now_usec;
+	uint64_t next_usec;
+	uint64_t period_usec = nm_loop_wakeup_usec(daemon);
+	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 ||
+	    sd_event_source_get_time(daemon->loop.timer, &next_usec) < 0)
+		return;
+	if (enabled != SD_EVENT_OFF && next_usec > now_usec && next_usec - now_usec <= period_usec)
+		return;
+	/* At a steady rate, unless a tick took longer than an interval. */
+	next_usec += period_usec;
+	if (next_usec <= now_usec || next_usec > now_usec + period_usec)
+		next_usec = now_usec + period_usec;
+	(void)sd_event_source_set_time(daemon->loop.timer, next_usec);
+	(void)sd_event_source_set_enabled(daemon->loop.timer, SD_EVENT_ONESHOT);
+}
+
+void nm_loop_arm(struct nm_daemon *daemon)
+{
+	if (!daemon->loop.timer)
+		return;
+	arm_interval(daemon);
+	arm_others(daemon);
 }
 
 static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *context)
@@ -30,7 +83,7 @@ static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *c
 	struct nm_platform *platform = daemon->pipeline.platform;
 	nm_cost_begin_handler(daemon);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
-	nm_watch_arm(daemon);
+	arm_others(daemon);
 	nm_cost_end_handler(daemon);
 	return 0;
 }
