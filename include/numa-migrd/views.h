@@ -50,6 +50,17 @@ void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret);
 /* Copies all statistics. */
 void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret);
 
+/* ---- entries about the service ---- */
+
+void nm_entry_start(struct nm_entry *entry, const struct nm_view *view, uint64_t seed);
+/* Reports whether all events of P are sampled, and what is missing. */
+void nm_entry_performance(struct nm_entry *entry, enum nm_performance performance,
+			  const struct nm_snapshot *snapshot);
+/* Reports a process that has missed a deadline, or that no worker is available. */
+void nm_entry_worker(struct nm_entry *entry, const struct nm_worker_news *news);
+
+/* ---- the document ---- */
+
 /* Composes the document. Returns its descriptor, which the caller closes, or a negative errno. */
 int nm_view_dump(const struct nm_view *view);
 

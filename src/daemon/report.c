@@ -33,34 +33,9 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 
 void nm_report_start(struct nm_daemon *daemon)
 {
-	const struct nm_config *config = daemon->config;
-	const struct nm_topology *topology = daemon->pipeline.topology;
-	unsigned usable = (unsigned)hwloc_bitmap_weight(topology->usable);
-	struct nm_source *source = daemon->pipeline.source;
-	const char *name = source ? nm_source_status(source)->name : "none";
-	bool dry_run = nm_daemon_is_dry_run(daemon);
+	const struct nm_view view = nm_views_of(daemon);
 	struct nm_entry entry;
-
-	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
-	nm_entry_text(&entry, "Started: %u node%s, %u CPU%s, source %s, policy %s%s%s",
-		      topology->nr_nodes, nm_plural(topology->nr_nodes, "", "s"), usable,
-		      nm_plural(usable, "", "s"), name, nm_config_policy_name(config),
-		      dry_run ? ", dry run: nothing is changed" : "",
-		      topology->nr_nodes < 2		? ", one node: nothing to move"
-		      : nm_topology_is_single(topology) ? ", one node has CPUs: nothing to move"
-							: "");
-	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
-	nm_entry_field(&entry, "SOURCE", "%s", name);
-	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
-	nm_entry_field(&entry, "CPUS", "%u", usable);
-	nm_entry_field(&entry, "POLICY", "%s", nm_config_policy_name(config));
-	nm_entry_field(&entry, "PERFORMANCE_OF", "%s",
-		       nm_performance_name(config->threads.performance));
-	nm_entry_field(&entry, "AFFINITY", "%s", nm_affinity_name(config->threads.affinity));
-	nm_entry_field(&entry, "INJECT", "%s", nm_inject_name(config->sampling.inject));
-	nm_entry_field(&entry, "INTERVAL_S", "%.9g", config->general.interval_s);
-	nm_entry_field(&entry, "SEED", "%" PRIu64, daemon->seed);
-	nm_entry_field(&entry, "DRY_RUN", "%d", dry_run);
+	nm_entry_start(&entry, &view, daemon->seed);
 	nm_report_entry(daemon, &entry);
 }
 
@@ -108,55 +83,20 @@ void nm_report_source_problems(struct nm_daemon *daemon)
 			  news[i].text);
 }
 
-/* For example "floating-point operations and memory traffic". */
-static void list_missing(uint32_t missing, char *text, size_t size)
-{
-	static const struct {
-		enum nm_event_kind kind;
-		const char *name;
-	} kinds[] = {
-		{NM_EVENT_INSTRUCTIONS, "instructions"},
-		{NM_EVENT_FLOPS, "floating-point operations"},
-		{NM_EVENT_DRAM, "memory traffic"},
-		{NM_EVENT_MEMORY, "latencies"},
-	};
-	size_t used = 0;
-	text[0] = '\0';
-	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
-		uint32_t bit = 1U << kinds[i].kind;
-		if (!(missing & bit) || used >= size)
-			continue;
-		missing &= ~bit;
-		const char *between = used == 0 ? "" : missing ? ", " : " and ";
-		used += (size_t)snprintf(text + used, size - used, "%s%s", between, kinds[i].name);
-	}
-}
-
-static bool is_reported(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	if (snapshot->missing != daemon->reported.missing)
-		return false;
-	return snapshot->missing == 0 ||
-	       daemon->reported.performance == daemon->config->threads.performance;
-}
-
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	const char *performance = nm_performance_name(daemon->config->threads.performance);
-	char missing[128];
+	struct nm_reported *reported = &daemon->reported;
+	enum nm_performance performance = daemon->config->threads.performance;
+	struct nm_entry entry;
 	/* An interval without measured threads contains no information. */
-	if (snapshot->measured == 0 || is_reported(daemon, snapshot))
+	if (snapshot->measured == 0 ||
+	    (snapshot->missing == reported->missing &&
+	     (snapshot->missing == 0 || reported->performance == performance)))
 		return;
-	daemon->reported.missing = snapshot->missing;
-	daemon->reported.performance = daemon->config->threads.performance;
-	list_missing(snapshot->missing, missing, sizeof(missing));
-	if (snapshot->by_locality)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "threads.performance = \"%s\" replaced by locality (not sampled: %s)",
-			  performance, missing);
-	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "threads.performance = \"%s\": all its events are sampled", performance);
+	reported->missing = snapshot->missing;
+	reported->performance = performance;
+	nm_entry_performance(&entry, performance, snapshot);
+	nm_report_entry(daemon, &entry);
 }
 
 static void report_other(void *context, const struct nm_other *other, uint32_t pid)
@@ -165,44 +105,14 @@ static void report_other(void *context, const struct nm_other *other, uint32_t p
 		  other->comm, pid, other->does, other->remedy);
 }
 
-static const char *operation_of(enum nm_worker_act act)
-{
-	switch (act) {
-	case NM_WORKER_WHERE:
-		return "locate-pages";
-	case NM_WORKER_ROUND:
-		return "migrate-pages";
-	case NM_WORKER_CLEAR_REFS:
-		return "write-protect-pages";
-	default:
-		return "read-mappings";
-	}
-}
-
-static void report_hang(struct nm_daemon *daemon, const struct nm_worker_news *news)
-{
-	struct nm_entry entry;
-	nm_entry_begin(&entry, NM_MESSAGE_PROBLEM, LOG_WARNING);
-	nm_entry_field(&entry, "PID", "%u", news->pid);
-	nm_entry_field(&entry, "OWNER_UID", "%u", news->uid);
-	nm_entry_field(&entry, "OPERATION", "%s", operation_of(news->act));
-	nm_entry_text(&entry, "PID %u (uid %u): memory map locked; skipped for 10 min", news->pid,
-		      news->uid);
-	nm_report_entry(daemon, &entry);
-}
-
 void nm_report_workers(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_worker_news news;
+	struct nm_entry entry;
 	while (platform->ops->worker_news && platform->ops->worker_news(platform, &news)) {
-		if (news.pid == 0)
-			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-				  "No worker: %s; pages not located or migrated (check "
-				  "numa-migrd-worker.socket)",
-				  strerror(-news.error));
-		else
-			report_hang(daemon, &news);
+		nm_entry_worker(&entry, &news);
+		nm_report_entry(daemon, &entry);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/statistics.h"
+#include "numa-migrd/views.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd-journal.7"
 
@@ -229,14 +229,48 @@ static void test_others(void **state)
 	assert_false(is_explained("NONESUCH"));
 }
 
+static void test_service(void **state)
+{
+	(void)state;
+	hwloc_bitmap_t usable = hwloc_bitmap_alloc();
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	assert_int_equal(nm_config_default(&config), 0);
+	const struct nm_topology machine = {.nr_nodes = 1, .nodes = nodes, .usable = usable};
+	const struct nm_view view = {.config = config, .topology = &machine, .version = "1"};
+	nm_entry_start(&entry, &view, 7);
+	assert_true(check_fields() > 10);
+	hwloc_bitmap_free(usable);
+	const struct nm_worker_news news = {.pid = 5, .uid = 1000, .act = NM_WORKER_ROUND};
+	nm_entry_worker(&entry, &news);
+	assert_true(check_fields() == 4);
+	assert_string_equal(entry.fields[3], "OPERATION=migrate-pages");
+	nm_entry_worker(&entry, &(struct nm_worker_news){.error = -ENOENT});
+	assert_non_null(strstr(entry.text, "No worker: No such file"));
+}
+
+static void test_missing_events(void **state)
+{
+	(void)state;
+	struct nm_snapshot snapshot = {.by_locality = true,
+				       .missing = 1U << NM_EVENT_FLOPS | 1U << NM_EVENT_DRAM |
+						  1U << NM_EVENT_MEMORY};
+	nm_entry_performance(&entry, NM_PERFORMANCE_PRODUCT, &snapshot);
+	assert_non_null(strstr(entry.text, "(not sampled: floating-point operations, memory "
+					   "traffic and latencies)"));
+	snapshot.missing = 1U << NM_EVENT_MEMORY;
+	nm_entry_performance(&entry, NM_PERFORMANCE_PRODUCT, &snapshot);
+	assert_non_null(strstr(entry.text, "\"product\" replaced by locality (not sampled: "
+					   "latencies)"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decisions), cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_balance),	  cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_homes),
-		cmocka_unit_test(test_summaries),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_summaries), cmocka_unit_test(test_others),
+		cmocka_unit_test(test_service),	  cmocka_unit_test(test_missing_events),
 	};
 	return cmocka_run_group_tests(tests, read_page, NULL);
 }
