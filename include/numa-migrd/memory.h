@@ -94,7 +94,10 @@ struct nm_page_touch {
 	uint16_t node;	   /* index of the node whose CPU accessed it */
 	int16_t page_node; /* index of the node that holds it; -1: not known */
 	uint16_t thread;   /* id from nm_affinity_join(); 0: do not look for sharing */
-	bool passing;	   /* its thread may leave the node soon, so that the page does not follow */
+	/* Its thread may leave the node soon, so that the page does not follow: it may run
+	 * elsewhere, and has not stayed there for three intervals. Never with the rules of a paper.
+	 */
+	bool passing;
 };
 
 /* The result of counting an access. */
@@ -321,8 +324,9 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
  * Returns whether the pages of event->pid were dropped. */
 bool nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event);
 
-/* Called for each sample. This is the hot path: samples are collected in a small batch. */
-void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample);
+/* Called for each sample. This is the hot path: samples are collected in a small batch. Returns the
+ * access until the next call; NULL if the sample is none of a followed process. */
+const struct nm_page_touch *nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample);
 
 /* Counts the collected samples. Must be called after each drain, and before the functions below. */
 void nm_memory_flush(struct nm_memory *memory);
@@ -359,14 +363,6 @@ void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *pa
 /* Looks up a page like nm_pages_look(). Returns 0 or -ENOENT. */
 int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page,
 		   struct nm_page_view *ret);
-
-/* Returns whether the thread will use its memory from this node in future: it is held there, may
- * run nowhere else, or has stayed there for three intervals. With the rules of a paper always true.
- */
-bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node);
-
-/* Returns whether a sample is an access to memory. */
-bool nm_memory_counts(const struct nm_sample *sample);
 
 /* Return the parts of this object, for metrics, thread placement and rollback. The object owns
  * them. */

@@ -65,8 +65,8 @@ struct nm_page_stage *nm_page_stage_new(const struct nm_topology *topology,
 /* Frees it, and drops its batches. NULL is allowed. */
 void nm_page_stage_free(struct nm_page_stage *stage);
 
-/* Counts an access. This is the hot path. */
-void nm_page_stage_add(struct nm_page_stage *stage, const struct nm_sample *sample,
+/* Counts an access of a process, from nm_memory_add(). This is the hot path. */
+void nm_page_stage_add(struct nm_page_stage *stage, uint32_t pid, const struct nm_page_touch *touch,
 		       uint64_t interval);
 /* Notes that threads were moved: their pages stay until accesses from the new node are counted. */
 void nm_page_stage_threads_moved(struct nm_page_stage *stage,

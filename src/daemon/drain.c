@@ -26,10 +26,12 @@ static void handle_sample(void *context, struct nm_sample *sample)
 		sample->page_node =
 			(uint32_t)(nm_physmap_node(physmap, sample->physical_address) + 1);
 	nm_metrics_add(daemon->pipeline.metrics, sample);
-	if (daemon->pipeline.memory)
-		nm_memory_add(daemon->pipeline.memory, sample);
-	if (daemon->pipeline.pages)
-		nm_page_stage_add(daemon->pipeline.pages, sample, daemon->tally.intervals);
+	if (!daemon->pipeline.memory)
+		return;
+	const struct nm_page_touch *touch = nm_memory_add(daemon->pipeline.memory, sample);
+	if (touch && daemon->pipeline.pages)
+		nm_page_stage_add(daemon->pipeline.pages, sample->pid, touch,
+				  daemon->tally.intervals);
 }
 
 static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,

@@ -140,23 +140,22 @@ void nm_page_stage_threads_moved(struct nm_page_stage *stage,
 
 /* ---- accesses ---- */
 
-void nm_page_stage_add(struct nm_page_stage *stage, const struct nm_sample *sample,
+void nm_page_stage_add(struct nm_page_stage *stage, uint32_t pid, const struct nm_page_touch *touch,
 		       uint64_t interval)
 {
-	struct nm_page_process *process = nm_page_process_of(&stage->processes, sample->pid);
-	int node = nm_topology_node_of_cpu(stage->topology, (int)sample->cpu);
+	struct nm_page_process *process = nm_page_process_of(&stage->processes, pid);
 
-	if (!process || node < 0 || !nm_memory_counts(sample))
+	if (!process)
 		return;
 	process->seen[process->nr_seen++ % NM_PAGE_ACCESSES] = (struct nm_page_access){
-		.address = sample->address,
+		.address = touch->page.address,
 		.interval = interval,
-		.page_node = (int16_t)nm_sample_node(sample, stage->topology->nr_nodes),
-		.huge = sample->page_bytes >= NM_REGION_LEAST_BYTES,
-		.settled = nm_memory_has_settled(stage->memory, sample->tid, (unsigned)node),
+		.page_node = touch->page_node,
+		.huge = touch->page.size != NM_PAGE_4K,
+		.settled = !touch->passing,
 	};
 	if (process->regions)
-		nm_regions_touch(process->regions, sample->address, (unsigned)node);
+		nm_regions_touch(process->regions, touch->page.address, touch->node);
 }
 
 /* ---- one interval ---- */

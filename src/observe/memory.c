@@ -111,7 +111,7 @@ static bool is_held(const struct nm_memory *memory, const struct nm_snap_thread 
 		hwloc_bitmap_isincluded(thread->allowed, memory->topology->nodes[node].cpus));
 }
 
-bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node)
+static bool has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node)
 {
 	const struct thread *thread =
 		memory->follows_all ? NULL : nm_column_find(&memory->threads, tid);
@@ -181,35 +181,37 @@ bool nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 
 /* ---- samples ---- */
 
-bool nm_memory_counts(const struct nm_sample *sample)
+static bool is_access(const struct nm_sample *sample)
 {
 	return sample->address &&
 	       (sample->kind == NM_EVENT_FAULT_MIN || sample->kind == NM_EVENT_FAULT_MAJ ||
 		sample->kind == NM_EVENT_MEMORY || sample->kind == NM_EVENT_STORE);
 }
 
-void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample)
+const struct nm_page_touch *nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample)
 {
-	if (!nm_memory_counts(sample) || sample->cpu >= memory->topology->nr_cpus)
-		return;
+	if (!is_access(sample) || sample->cpu >= memory->topology->nr_cpus)
+		return NULL;
 	const struct nm_memory_process *process = nm_memory_process(memory, sample->pid);
 	int node = memory->topology->cpus[sample->cpu].node;
 	if (!process || node < 0)
-		return;
+		return NULL;
 	uint32_t now_s = (uint32_t)(sample->time_ns / NM_NSEC_PER_SEC);
 	memory->now_s = now_s > memory->now_s ? now_s : memory->now_s;
-	memory->touch_pids[memory->nr_touches] = sample->pid;
-	memory->touches[memory->nr_touches++] = (struct nm_page_touch){
+	struct nm_page_touch *touch = &memory->touches[memory->nr_touches];
+	memory->touch_pids[memory->nr_touches++] = sample->pid;
+	*touch = (struct nm_page_touch){
 		.page = {.address = sample->address,
 			 .owner = process->owner,
 			 .size = nm_page_size_of(sample->page_bytes)},
 		.node = (uint16_t)node,
 		.page_node = (int16_t)nm_sample_node(sample, memory->topology->nr_nodes),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
-		.passing = !nm_memory_has_settled(memory, sample->tid, (unsigned)node),
+		.passing = !has_settled(memory, sample->tid, (unsigned)node),
 	};
 	if (memory->nr_touches == BATCH)
 		nm_memory_flush(memory);
+	return touch;
 }
 
 static void want(struct nm_memory *memory, size_t index, int16_t target)

@@ -298,7 +298,7 @@ static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
 	slot.bucket->seen[slot.way] = (uint16_t)now_s;
 	if (touch->page.size == NM_PAGE_4K && touch->thread)
 		finding.partner = note_thread(slot, now_s, touch);
-	/* Threads before pages: see nm_memory_has_settled(). */
+	/* Threads before pages: see struct nm_page_touch. */
 	if (touch->passing)
 		return finding;
 	finding.target = (int16_t)nm_rule_target(pages, slot, now_s);

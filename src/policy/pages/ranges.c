@@ -293,11 +293,10 @@ static bool is_used_elsewhere(const struct nm_page_input *input, const struct nm
 /* A page is not requested if it is known to be on the node, was refused, or is no longer moved, or
  * if it is an exception in a range of that node. */
 static bool is_wanted(const struct nm_page_input *input, const struct nm_page_process *process,
-		      const struct nm_page_id *page, int node, int *ret_page_node)
+		      const struct nm_page_id *page, int node)
 {
 	struct nm_page_view view;
 
-	*ret_page_node = -1;
 	if (nm_page_is_refused(process, page->address))
 		return false;
 	if (nm_memory_look(input->memory, page, &view) < 0)
@@ -318,7 +317,6 @@ static void choose_pages(const struct nm_page_input *input, struct nm_page_proce
 	struct nm_range_cursor *cursor = &process->cursor;
 	struct criteria all = {cursor->start, cursor->end, 0, -1, false};
 	struct range_sample range_sample = sample_range(process, input->topology, &all);
-	int page_node;
 
 	choices->reason = cursor->reason;
 	while (cursor->next < cursor->end && choices->count < choices->most) {
@@ -327,14 +325,14 @@ static void choose_pages(const struct nm_page_input *input, struct nm_page_proce
 		uint64_t bytes =
 			page.size == NM_PAGE_1G ? cursor->page_bytes : nm_page_bytes(page.size);
 		int node = node_of(input->topology, cursor, cursor->next / bytes);
-		if (is_wanted(input, process, &page, node, &page_node)) {
+		if (is_wanted(input, process, &page, node)) {
 			if (!nm_page_budget_use(room, bytes))
 				return;
 			choices->items[choices->count++] =
 				(struct nm_page_step){.address = cursor->next,
-							.bytes = bytes,
-							.from = (int16_t)page_node,
-							.to = (int16_t)node};
+						      .bytes = bytes,
+						      .from = -1,
+						      .to = (int16_t)node};
 			choices->exclusivity += cursor->exclusivity;
 		}
 		cursor->next += bytes;
