@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon_fixture.h"
+#include "page_daemon_fixture.h"
 
 static int refusal; /* of numa_balancing_set() */
 static unsigned switches;
@@ -21,33 +21,25 @@ static int set_balancing(struct nm_platform *platform, int value)
 	return 0;
 }
 
+/* One thread whose pages are all on another node. */
 static int open_beside_kernel(void **state)
 {
-	int r = world_open(state);
+	int r = open_pages(state);
 	refusal = 0;
 	switches = 0;
 	world.balancing = 1;
 	world.ops.numa_balancing_set = set_balancing;
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
-	/* One thread whose pages are all on another node. */
-	world.space = (struct space){.start = 0x7f0000000000, .count = 8};
-	memset(world.space.home, 2, 8);
-	fake_mover.ranges[0] = (struct nm_range){world.space.start, world.space.start + 8 * 4096,
-						 .page_bytes = 4096};
-	fake_mover.nr_ranges = 1;
-	struct worker *worker = add_worker(1000, 0, 0);
-	worker->space = &world.space;
-	worker->to = 8;
-	fake_sleep(world.fake, 60000);
-	world.daemon.last_tick_ns = world.fake->now_ns;
+	make_space(8, 2);
+	add_user(1000, 0, 0, 8);
 	return r;
 }
 
-static void begin(enum nm_page_balancing setting)
+/* Pages that are moved stay where they are, so that they are requested again. */
+static void begin_with(enum nm_page_balancing setting)
 {
 	world.daemon.config->pages.numa_balancing = setting;
-	nm_pipeline_restart_pages(&world.daemon);
+	begin();
+	fake_mover.perform = NULL;
 	live(12);
 }
 
@@ -80,7 +72,7 @@ static const char *balancing_mode(void)
 static void pages_are_left_to_numa_balancing(void **state)
 {
 	(void)state;
-	begin(NM_BALANCING_YIELD);
+	begin_with(NM_BALANCING_YIELD);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_reported(1, LOG_NOTICE, "left to the kernel");
 	assert_string_equal(balancing_mode(), "yields");
@@ -98,7 +90,7 @@ static void faults_without_kernel_balancing_are_ignored(void **state)
 {
 	(void)state;
 	world.balancing = 0;
-	begin(NM_BALANCING_YIELD);
+	begin_with(NM_BALANCING_YIELD);
 	assert_true(fake_mover.submitted > 0);
 	assert_reported(0, 0, NULL);
 }
@@ -108,7 +100,7 @@ static void tier_balancing_does_not_move_managed_pages(void **state)
 {
 	(void)state;
 	world.balancing = 2;
-	begin(NM_BALANCING_MANAGE);
+	begin_with(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
 	assert_reported(0, 0, NULL);
 	assert_int_equal(switches, 0);
@@ -121,7 +113,7 @@ static void tier_balancing_does_not_move_managed_pages(void **state)
 static void a_refused_switch_only_logs_a_warning(void **state)
 {
 	(void)state;
-	begin(NM_BALANCING_WARN);
+	begin_with(NM_BALANCING_WARN);
 	assert_true(fake_mover.submitted > 0);
 	assert_reported(1, LOG_WARNING, "migrates the same pages");
 	assert_int_equal(switches, 0);
@@ -130,7 +122,7 @@ static void a_refused_switch_only_logs_a_warning(void **state)
 static void balancing_is_turned_off_and_restored(void **state)
 {
 	(void)state;
-	begin(NM_BALANCING_MANAGE);
+	begin_with(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
 	assert_int_equal(world.balancing, 0);
 	assert_reported(1, LOG_NOTICE, "is off until");
@@ -145,7 +137,7 @@ static void balancing_is_turned_off_and_restored(void **state)
 static void a_changed_setting_restores_it(void **state)
 {
 	(void)state;
-	begin(NM_BALANCING_MANAGE);
+	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 0);
 	world.daemon.config->pages.numa_balancing = NM_BALANCING_YIELD;
 	nm_pipeline_configure_pages(&world.daemon);
@@ -159,7 +151,7 @@ static void a_refused_lease_yields(void **state)
 {
 	(void)state;
 	refusal = -EPERM;
-	begin(NM_BALANCING_MANAGE);
+	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_int_equal(world.balancing, 1);
 	assert_reported(1, LOG_WARNING, "stays on, pages left to it");
@@ -173,7 +165,7 @@ static void needed_balancing_is_not_turned_off(void **state)
 {
 	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
-	begin(NM_BALANCING_MANAGE);
+	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 1);
 	assert_int_equal(switches, 0);
 	assert_reported(1, LOG_NOTICE, "stays on");
@@ -196,26 +188,26 @@ static void injected_faults_win(void **state)
 	(void)state;
 	world.daemon.config->sampling.inject = NM_INJECT_NUMA_BALANCING;
 	nm_inject_configure(&world.daemon);
-	begin(NM_BALANCING_WARN);
+	begin_with(NM_BALANCING_WARN);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_int_equal(world.balancing, 1);
 	assert_reported(1, LOG_NOTICE, "left to the kernel");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_beside_kernel, world_close)
+#define KERNEL_TEST(name) cmocka_unit_test_setup_teardown(name, open_beside_kernel, world_close)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pages_are_left_to_numa_balancing),
-		TEST(faults_without_kernel_balancing_are_ignored),
-		TEST(tier_balancing_does_not_move_managed_pages),
-		TEST(a_refused_switch_only_logs_a_warning),
-		TEST(balancing_is_turned_off_and_restored),
-		TEST(a_changed_setting_restores_it),
-		TEST(a_refused_lease_yields),
-		TEST(needed_balancing_is_not_turned_off),
-		TEST(injected_faults_win),
+		KERNEL_TEST(pages_are_left_to_numa_balancing),
+		KERNEL_TEST(faults_without_kernel_balancing_are_ignored),
+		KERNEL_TEST(tier_balancing_does_not_move_managed_pages),
+		KERNEL_TEST(a_refused_switch_only_logs_a_warning),
+		KERNEL_TEST(balancing_is_turned_off_and_restored),
+		KERNEL_TEST(a_changed_setting_restores_it),
+		KERNEL_TEST(a_refused_lease_yields),
+		KERNEL_TEST(needed_balancing_is_not_turned_off),
+		KERNEL_TEST(injected_faults_win),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
