@@ -35,7 +35,7 @@ static void drop_process(void *context, void *state)
 {
 	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
-	if (one->pid && memory.mover)
+	if (one->pid)
 		nm_mover_drop(memory.mover, one->pid, true);
 	nm_location_cancel(memory.platform, &one->location.ticket);
 	nm_home_end_migration(&memory, one, false);
@@ -282,7 +282,7 @@ void nm_home_stage_examine(struct nm_daemon *daemon)
 	size_t count = 0;
 	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	int most = nm_home_stage_examinations_allowed(daemon, now_ns);
-	if (most < 0 || memory.placement->nr_nodes != memory.topology->nr_nodes)
+	if (most < 0)
 		return;
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
 	/* Without the answer nothing is leased. */
@@ -333,15 +333,12 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
 	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
 	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing);
-	unsigned nr_nodes = placement->nr_nodes;
 	nm_placement_charge_interval(placement, &budget, interval_ns);
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
 	size_t count = nm_placement_choose_readings(placement, snapshot, readings);
 	nm_times_read(memory.platform, readings, count);
 	nm_placement_follow(placement, snapshot, interval_s, readings, count, sees);
 	nm_placement_follow_nodes(placement, snapshot, interval_s);
-	if (placement->nr_nodes != nr_nodes)
-		placement->available_ns = 0;
 	for (size_t i = 0; i < placement->processes.count; i++)
 		nm_home_locate(&memory, nm_home_state_at(placement, i), kernel_moves,
 			       snapshot->time_ns);

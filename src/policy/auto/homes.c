@@ -53,7 +53,11 @@ static void clear_home_state(void *context, void *cell)
 static void *open_placement(const struct nm_topology *topology, double page_bytes)
 {
 	struct nm_placement *placement = nm_must(calloc(1, sizeof(*placement)));
-	(void)topology, (void)page_bytes;
+	(void)page_bytes;
+	placement->nr_nodes = topology->nr_nodes;
+	placement->nodes = nm_must(calloc(topology->nr_nodes, sizeof(*placement->nodes)));
+	placement->other_cpus = nm_must(calloc(topology->nr_nodes, sizeof(double)));
+	placement->available_bytes = nm_must(calloc(topology->nr_nodes, sizeof(uint64_t)));
 	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_home_state),
 						  .init = init_home_state,
 						  .clear = clear_home_state};

@@ -45,28 +45,11 @@ static void add_traffic(const struct nm_snapshot *snapshot, struct nm_place_node
 	}
 }
 
-static void reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
-{
-	if (placement->nr_nodes == nr_nodes)
-		return;
-	struct nm_place_node *nodes = nm_must(calloc(nr_nodes, sizeof(*nodes)));
-	double *beside = nm_must(calloc(nr_nodes, sizeof(*beside)));
-	uint64_t *available = nm_must(calloc(nr_nodes, sizeof(*available)));
-	free(placement->nodes);
-	free(placement->other_cpus);
-	free(placement->available_bytes);
-	placement->nodes = nodes;
-	placement->other_cpus = beside;
-	placement->available_bytes = available;
-	placement->nr_nodes = nr_nodes;
-}
-
 void nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
 			       double interval_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double demand = 0;
-	reserve_nodes(placement, nr_nodes);
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
 	fill_nodes(snapshot, placement->nodes);
 	add_traffic(snapshot, placement->nodes);
