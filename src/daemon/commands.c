@@ -8,6 +8,12 @@
 
 #include "daemon.h"
 
+int nm_command_dump(void *context)
+{
+	const struct nm_view view = nm_views_of(context);
+	return nm_view_dump(&view);
+}
+
 static void report_pause(struct nm_daemon *daemon)
 {
 	if (daemon->runtime.unrestored == 0)

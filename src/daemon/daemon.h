@@ -234,11 +234,6 @@ int nm_pipeline_reload_topology(struct nm_daemon *daemon, char *error, size_t er
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 
-/* ---- machine.c: changes of the machine ---- */
-
-/* Loads the topology again if CPUs, nodes, memory blocks or isolation have changed. */
-void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
-
 /* ---- tick.c ---- */
 
 /* Runs one interval, from samples to decisions; ARCHITECTURE.md shows its stages. Returns 0 or a
@@ -345,25 +340,6 @@ void nm_home_stage_examine(struct nm_daemon *daemon);
 /* Discards all state, because the machine or the policy has changed. */
 void nm_home_stage_end(struct nm_daemon *daemon);
 
-/* ---- views.c ---- */
-
-/* Takes over the snapshot. Called by the tick after all decisions. */
-void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		     const struct nm_figures *figures, size_t nr_figures);
-/* Discards the data, because its topology is about to be freed. */
-void nm_views_clear(struct nm_daemon *daemon);
-/* Returns the sources of what is shown now. */
-struct nm_view nm_views_of(const struct nm_daemon *daemon);
-/* Composes the document of Dump, for struct nm_control_ops. */
-int nm_command_dump(void *context);
-
-/* ---- metrics_file.c: metrics for Prometheus ---- */
-
-/* Writes the file when it is due, also while paused. Failures are logged once. */
-void nm_exporter_tick(struct nm_daemon *daemon);
-/* Removes the file: a stopped service has no metrics. */
-void nm_exporter_close(struct nm_daemon *daemon);
-
 /* ---- inject.c ---- */
 
 void nm_inject(struct nm_daemon *daemon);
@@ -407,8 +383,23 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			const struct nm_home_state *state, const char *why);
 
+/* Takes over the snapshot. Called by the tick after all decisions. */
+void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+		     const struct nm_figures *figures, size_t nr_figures);
+/* Discards the data, because its topology is about to be freed. */
+void nm_views_clear(struct nm_daemon *daemon);
+/* Returns the sources of what is shown now. */
+struct nm_view nm_views_of(const struct nm_daemon *daemon);
+
+/* Writes the metrics file when it is due, also while paused. Failures are logged once. */
+void nm_exporter_tick(struct nm_daemon *daemon);
+/* Removes the file: a stopped service has no metrics. */
+void nm_exporter_close(struct nm_daemon *daemon);
+
 /* ---- commands.c: pause, resume, release, manage, reload, dry run, trial ---- */
 
+/* Composes the document. */
+int nm_command_dump(void *context);
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);

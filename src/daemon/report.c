@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Journal entries, and the conditions under which they are written. */
+/* Journal entries, the status line and the metrics file: when they are written, and what is handed
+ * to report/ for them. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon.h"
 #include "numa-migrd/base.h"
@@ -274,4 +277,115 @@ void nm_report_status(struct nm_daemon *daemon)
 	daemon->reported.status_ns = now_ns;
 	memcpy(daemon->reported.status, text, sizeof(text));
 	(void)sd_notifyf(0, "STATUS=%s", text);
+}
+
+/* ---- the metrics file ---- */
+
+#define EXPORT_S 15.0 /* between two updates of the file */
+
+static void write_file(struct nm_daemon *daemon)
+{
+	struct nm_exporter *exporter = &daemon->exporter;
+	const struct nm_view view = nm_views_of(daemon);
+	int r = nm_view_export(&view, exporter->path);
+
+	/* Logged when a problem begins and when it ends. */
+	if (r < 0 && !exporter->write_failed)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "metrics.file %s not written: %s; retrying every %g s", exporter->path,
+			  strerror(-r), EXPORT_S);
+	else if (r == 0 && exporter->write_failed)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "metrics.file %s written again",
+			  exporter->path);
+	exporter->write_failed = r < 0;
+}
+
+void nm_exporter_close(struct nm_daemon *daemon)
+{
+	struct nm_exporter *exporter = &daemon->exporter;
+	if (exporter->written_ns && !exporter->write_failed)
+		(void)unlink(exporter->path);
+	*exporter = (struct nm_exporter){0};
+}
+
+void nm_exporter_tick(struct nm_daemon *daemon)
+{
+	struct nm_exporter *exporter = &daemon->exporter;
+	const char *wanted = daemon->config->metrics.file;
+	uint64_t now_ns = nm_clock_ns();
+	/* Half an interval early is better than late, because ticks are not exact. */
+	double due_s = EXPORT_S - nm_interval_s(daemon) / 2;
+
+	if (strcmp(exporter->path, wanted) != 0) {
+		nm_exporter_close(daemon);
+		memcpy(exporter->path, wanted, sizeof(exporter->path));
+	}
+	if (!exporter->path[0] || (exporter->written_ns && (double)(now_ns - exporter->written_ns) <
+								   due_s * (double)NM_NSEC_PER_SEC))
+		return;
+	exporter->written_ns = now_ns;
+	write_file(daemon);
+}
+
+/* ---- the sources of what is shown ---- */
+
+static double *sum_served(const struct nm_topology *topology, const struct nm_figures *figures,
+			  size_t nr_figures)
+{
+	double *served = nm_must(calloc(topology->nr_nodes, sizeof(*served)));
+	for (size_t i = 0; i < nr_figures; i++)
+		for (unsigned node = 0;
+		     isfinite(figures[i].access_total) && node < topology->nr_nodes; node++)
+			served[node] += figures[i].accesses[node];
+	return served;
+}
+
+void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+		     const struct nm_figures *figures, size_t nr_figures)
+{
+	nm_views_clear(daemon);
+	daemon->views.snapshot = snapshot;
+	daemon->views.served = sum_served(daemon->pipeline.topology, figures, nr_figures);
+}
+
+void nm_views_clear(struct nm_daemon *daemon)
+{
+	nm_snapshot_free(daemon->views.snapshot);
+	free(daemon->views.served);
+	daemon->views = (struct nm_views){0};
+}
+
+struct nm_view nm_views_of(const struct nm_daemon *daemon)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+	return (struct nm_view){
+		.version = NM_VERSION,
+		.config = daemon->config,
+		.tally = &daemon->tally,
+		.history = &daemon->history,
+		.paused = daemon->paused,
+		.dry_run = nm_daemon_is_dry_run(daemon),
+		.blind = nm_lacks_accesses(daemon),
+		.may_draw = !daemon->paused && nm_may_draw_threads(daemon),
+		.unrestored = daemon->runtime.unrestored > 0,
+		.interval_s = nm_interval_s(daemon),
+		.cpu_ns = nm_own_cpu_ns(),
+		.now_ns = daemon->paused ? 0 : nm_daemon_now_ns(daemon),
+		.platform = pipeline->platform,
+		.topology = pipeline->topology,
+		.source = pipeline->source,
+		.busy_share = daemon->machine.load.busy_share,
+		.nr_cpus = daemon->machine.load.nr_cpus,
+		.snapshot = daemon->views.snapshot,
+		.served = daemon->views.served,
+		.roster = pipeline->roster,
+		.actuator = pipeline->actuator,
+		.memory = pipeline->memory,
+		.pages = pipeline->pages,
+		.balancing_mode = daemon->machine.balancing_mode,
+		.migrations = &pipeline->migrations,
+		.placement = nm_placement_of(daemon),
+		.balancer = nm_balancer_of(daemon),
+		.trial = daemon->trial.group,
+	};
 }
