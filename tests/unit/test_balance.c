@@ -140,23 +140,6 @@ static void test_no_balancing_below_the_gap(void **state)
 	assert_true(workload->balancer->state.active);
 }
 
-/* 1 + load is not below 2, so the move would only exchange loads. */
-static void test_no_exchange_without_gain(void **state)
-{
-	(void)state;
-	workload_programs(workload, 0, 2, 1);
-	workload_programs(workload, 1, 2, 1);
-	workload_programs(workload, 2, 1, 1);
-	workload_programs(workload, 3, 1, 1);
-	assert_int_equal(workload_round(workload), 0);
-	assert_true(workload->balancer->state.active);
-	workload->threads[0].load = 0.9;
-	workload->threads[1].load = 0.9; /* 1 + 0.9 against 1.8 */
-	assert_int_equal(workload_round(workload), 0);
-	workload_programs(workload, 0, 1, 1);
-	assert_int_equal(workload_round(workload), 1);
-}
-
 /* 0.55 + 0.6 is only slightly below 1.2. */
 static void test_relief_must_exceed_a_minimum(void **state)
 {
@@ -326,17 +309,6 @@ static void expect_no_node_in_both_roles(void)
 					     proposal(k)->moves[0].node_from);
 }
 
-static void test_a_receiving_node_does_not_send(void **state)
-{
-	(void)state;
-	use_machine(3, 3);
-	workload_programs(workload, 0, 9, 1);
-	workload_programs(workload, 1, 4, 2);
-	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
-	assert_true(workload_round(workload) > 2);
-	expect_no_node_in_both_roles();
-}
-
 /* CPU 1 is idle, but its node has sent threads: the kernel will fill it from CPU 0. */
 static void test_a_sending_node_does_not_receive(void **state)
 {
@@ -365,16 +337,6 @@ static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
 	machine->busy[4] = 0.5;
 	assert_int_equal(workload_round(workload), 1);
 	expect_move(0, 0, 0, 2);
-}
-
-static void test_rounds_remember_the_gap(void **state)
-{
-	(void)state;
-	workload_programs(workload, 0, 4, 1);
-	machine->config.rules.balance_persist = 2;
-	machine->config.rules.moves_per_interval = 1;
-	assert_int_equal(workload_round(workload), 0);
-	assert_int_equal(workload_round(workload), 1);
 }
 
 static void test_pages_not_known(void **state)
@@ -467,7 +429,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_moves_until_the_nodes_are_alike, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_round_has_a_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_balancing_below_the_gap, begin, end),
-		cmocka_unit_test_setup_teardown(test_no_exchange_without_gain, begin, end),
 		cmocka_unit_test_setup_teardown(test_relief_must_exceed_a_minimum, begin, end),
 		cmocka_unit_test_setup_teardown(test_nodes_do_not_change_places, begin, end),
 		cmocka_unit_test_setup_teardown(test_never_within_a_node, begin, end),
@@ -480,11 +441,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_next_busiest_cpu_is_tried, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_older_thread_comes_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_counts_follow_the_moves, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_receiving_node_does_not_send, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sending_node_does_not_receive, begin, end),
 		cmocka_unit_test_setup_teardown(test_idle_cpu_on_the_emptier_node_is_chosen, begin,
 						end),
-		cmocka_unit_test_setup_teardown(test_rounds_remember_the_gap, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_not_known, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_machine_without_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads_go_to_cpus_of_their_type, begin, end),

@@ -96,15 +96,6 @@ static void test_equal_nodes_read_no_threads(void **state)
 	assert_int_equal(find_suspects(MOST), 4);
 }
 
-/* Equal numbers everywhere, but the threads of one node may have slept. */
-static void test_full_nodes_may_differ_in_load(void **state)
-{
-	(void)state;
-	for (int cpu = 0; cpu < 4; cpu++)
-		share_cpu(1000, cpu, 2);
-	assert_int_equal(find_suspects(MOST), 8);
-}
-
 static void test_isolated_cpus_are_left_alone(void **state)
 {
 	(void)state;
@@ -282,7 +273,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_idle_cpus_read_no_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads_of_full_cpus_are_read, begin, end),
 		cmocka_unit_test_setup_teardown(test_equal_nodes_read_no_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_full_nodes_may_differ_in_load, begin, end),
 		cmocka_unit_test_setup_teardown(test_isolated_cpus_are_left_alone, begin, end),
 		cmocka_unit_test_setup_teardown(test_single_node_reads_no_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_load_is_run_and_wait_time, begin, end),

@@ -58,15 +58,6 @@ static void test_a_type_is_kept_between_the_thresholds(void **state)
 	follow(steps, NM_ARRAY_SIZE(steps));
 }
 
-static void test_one_interval_of_the_other_type_is_forgotten(void **state)
-{
-	(void)state;
-	const struct step steps[] = {{9, NM_DTAS_EITHER}, {9, NM_DTAS_MEMORY},
-				     {1, NM_DTAS_MEMORY}, {9, NM_DTAS_MEMORY},
-				     {1, NM_DTAS_MEMORY}, {1, NM_DTAS_COMPUTE}};
-	follow(steps, NM_ARRAY_SIZE(steps));
-}
-
 /* ---- ratio ---- */
 
 /* kMLB, table 3, on its machine of 16 logical CPUs: 35M:21C, 28M:28C, 21M:35C. */
@@ -90,20 +81,6 @@ static void test_each_present_type_has_a_cpu(void **state)
 	assert_int_equal(nm_dtas_memory_cpus(0, 9, 1), 0);
 	assert_int_equal(nm_dtas_memory_cpus(4, 1, 7), 1); /* half a CPU is rounded up */
 	assert_int_equal(nm_dtas_memory_cpus(4, 3, 5), 2);
-}
-
-static void test_ratio_holds_for_any_numbers(void **state)
-{
-	(void)state;
-	for (unsigned cpus = 2; cpus < 20; cpus++)
-		for (uint64_t memory = 1; memory < 20; memory++)
-			for (uint64_t compute = 1; compute < 20; compute++) {
-				unsigned n = nm_dtas_memory_cpus(cpus, memory, compute);
-				double exact = (double)(cpus * memory) / (double)(memory + compute);
-				assert_true(n >= 1 && n < cpus);
-				assert_true(fabs(n - exact) <= 0.5 || n == 1 || n == cpus - 1);
-				assert_true(n <= nm_dtas_memory_cpus(cpus, memory + 1, compute));
-			}
 }
 
 /* ---- CPUs ---- */
@@ -144,14 +121,6 @@ static unsigned count_in_cache(int cache)
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		count += topology->cpus[cpu].cache == cache && types[cpu] == NM_DTAS_MEMORY;
 	return count;
-}
-
-static void test_half_and_half_pairs_up_siblings(void **state)
-{
-	(void)state;
-	assert_int_equal(split(28, 28), 8);
-	for (unsigned cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(types[cpu], cpu % 8 < 4 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE);
 }
 
 static void test_few_cpus_use_every_other_core(void **state)
@@ -269,11 +238,8 @@ int main(void)
 		cmocka_unit_test(test_misses_per_kilo_instruction),
 		cmocka_unit_test(test_a_type_takes_two_running_intervals),
 		cmocka_unit_test(test_a_type_is_kept_between_the_thresholds),
-		cmocka_unit_test(test_one_interval_of_the_other_type_is_forgotten),
 		cmocka_unit_test(test_ratio_of_table_3),
 		cmocka_unit_test(test_each_present_type_has_a_cpu),
-		cmocka_unit_test(test_ratio_holds_for_any_numbers),
-		cmocka_unit_test_setup_teardown(test_half_and_half_pairs_up_siblings, begin, end),
 		cmocka_unit_test_setup_teardown(test_few_cpus_use_every_other_core, begin, end),
 		cmocka_unit_test_setup_teardown(test_spread_is_even_for_any_ratio, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_new_ratio_changes_few_cpus, begin, end),

@@ -99,14 +99,6 @@ static void a_thread_home_is_not_a_free_cpu(void **state)
 	assert_free(BUSY(0.5, 0.5, 0.5, 0.5), "....");
 }
 
-static void the_home_cpu_of_a_sleeping_thread_is_free(void **state)
-{
-	(void)state;
-	at_home(4);
-	machine->figures[0].run_share = 0.01;
-	assert_free(BUSY(0.01, 1, 1, 1), "f...");
-}
-
 static void partly_idle_cpus_do_not_add_up(void **state)
 {
 	(void)state;
@@ -126,13 +118,6 @@ static void an_unusable_cpu_is_not_free(void **state)
 	(void)state;
 	hwloc_bitmap_clr(machine->topology->usable, 4);
 	assert_free(BUSY(0, 0.5, 0.9, 1), "....");
-}
-
-static void at_most_all_cpus_are_free(void **state)
-{
-	(void)state;
-	machine->config.rules.free_max = 1;
-	assert_free(BUSY(0.5, 0.5, 0.5, 0.99), "iiii");
 }
 
 static void the_paper_profile_judges_each_batch(void **state)
@@ -188,11 +173,9 @@ int main(void)
 		TEST(idle_cpus_rank_first),
 		TEST(less_than_one_cpu_is_not_free),
 		TEST(a_thread_home_is_not_a_free_cpu),
-		TEST(the_home_cpu_of_a_sleeping_thread_is_free),
 		TEST(partly_idle_cpus_do_not_add_up),
 		TEST(an_unknown_load_counts_as_busy),
 		TEST(an_unusable_cpu_is_not_free),
-		TEST(at_most_all_cpus_are_free),
 		TEST(the_paper_profile_judges_each_batch),
 		TEST(a_narrow_affinity_is_judged_by_its_cpus),
 		TEST(a_second_thread_follows_its_memory),

@@ -42,16 +42,6 @@ static void judge(void)
 	nm_overcommit_refuse(snapshot, refused);
 }
 
-static void sufficient_capacity_refuses_no_thread(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 4; i++)
-		add(10, 1, 100, 0.5);
-	judge();
-	for (int i = 0; i < 4; i++)
-		assert_false(refused[i]);
-}
-
 /* Two nodes of four CPUs, two per core; `others` CPUs have other load. */
 static void judge_siblings(unsigned threads, unsigned others)
 {
@@ -73,14 +63,6 @@ static unsigned count_refused(unsigned threads)
 	return count;
 }
 
-/* Four threads on two cores are slower than on four, one of which has no local memory. */
-static void siblings_do_not_count_while_cores_are_idle(void **state)
-{
-	(void)state;
-	judge_siblings(4, 2);
-	assert_int_equal(count_refused(4), 2);
-}
-
 /* If all cores are busy, only siblings are available, on either node. */
 static void siblings_count_if_all_cores_are_busy(void **state)
 {
@@ -89,13 +71,6 @@ static void siblings_count_if_all_cores_are_busy(void **state)
 	assert_int_equal(count_refused(4), 0);
 	judge_siblings(4, 6);
 	assert_int_equal(count_refused(4), 1);
-}
-
-static void no_threads_need_no_capacity(void **state)
-{
-	(void)state;
-	judge();
-	assert_true(refused[0]);
 }
 
 static void processes_with_more_accesses_come_first(void **state)
@@ -152,18 +127,6 @@ static void remaining_capacity_goes_to_threads_that_fit(void **state)
 	assert_false(refused[3]);
 }
 
-static void other_nodes_do_not_count(void **state)
-{
-	(void)state;
-	add(10, 0, 100, 1);
-	add(10, 0, 100, 1);
-	add(20, 1, 100, 1);
-	add(20, 1, 100, 1);
-	judge();
-	for (int i = 0; i < 4; i++)
-		assert_false(refused[i]);
-}
-
 static void unusable_cpus_are_no_capacity(void **state)
 {
 	(void)state;
@@ -211,19 +174,6 @@ static void threads_bound_to_one_cpu_share_that_one(void **state)
 	assert_false(refused[1]);
 }
 
-static void bound_threads_use_capacity_of_the_node(void **state)
-{
-	(void)state;
-	add(10, 1, 100, 0.9);
-	add(20, 1, 90, 0.9);
-	add(30, 1, 80, 0.9);
-	bound(0, "0-2");
-	judge();
-	assert_false(refused[0]);
-	assert_false(refused[1]);
-	assert_true(refused[2]);
-}
-
 static void free_threads_use_what_bound_threads_cannot(void **state)
 {
 	(void)state;
@@ -235,20 +185,6 @@ static void free_threads_use_what_bound_threads_cannot(void **state)
 	judge();
 	assert_false(refused[0]);
 	assert_true(refused[1]);
-	assert_false(refused[2]);
-}
-
-/* It may not run there, so it uses no capacity. */
-static void threads_that_may_not_run_there_need_no_capacity(void **state)
-{
-	(void)state;
-	add(10, 1, 100, 1);
-	add(20, 1, 90, 1);
-	add(30, 1, 80, 1);
-	bound(0, "0-1");
-	judge();
-	assert_true(refused[0]);
-	assert_false(refused[1]);
 	assert_false(refused[2]);
 }
 
@@ -275,21 +211,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(sufficient_capacity_refuses_no_thread),
-		TEST(siblings_do_not_count_while_cores_are_idle),
 		TEST(siblings_count_if_all_cores_are_busy),
-		TEST(no_threads_need_no_capacity),
 		TEST(processes_with_more_accesses_come_first),
 		TEST(within_a_process_threads_with_more_accesses_come_first),
 		TEST(ties_go_to_the_lower_pid_and_tid),
 		TEST(remaining_capacity_goes_to_threads_that_fit),
-		TEST(other_nodes_do_not_count),
 		TEST(unusable_cpus_are_no_capacity),
 		TEST(an_unknown_load_counts_as_a_whole_cpu),
 		TEST(threads_bound_to_one_cpu_share_that_one),
-		TEST(bound_threads_use_capacity_of_the_node),
 		TEST(free_threads_use_what_bound_threads_cannot),
-		TEST(threads_that_may_not_run_there_need_no_capacity),
 		TEST(many_sets_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

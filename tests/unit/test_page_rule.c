@@ -35,12 +35,6 @@ static void test_factor(void **state)
 	assert_true(moves(3, 1));
 }
 
-static void test_no_move_to_the_current_node(void **state)
-{
-	(void)state;
-	assert_int_equal(times_from_node(20, PAGE(1), 0), -1);
-}
-
 static void test_home_must_be_known(void **state)
 {
 	struct nm_page_touch access = {
@@ -195,7 +189,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_equation_6),
 		TEST(test_factor),
-		TEST(test_no_move_to_the_current_node),
 		TEST(test_memory_beside_the_thread_stays),
 		TEST(test_home_must_be_known),
 		TEST(test_found_once),

@@ -195,25 +195,6 @@ static void test_threads_are_gathered_at_their_memory(void **state)
 	assert_true(found.distance_now > 20 && found.distance_home == 10);
 }
 
-static void test_single_thread_moves_to_its_memory(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {0.2, 0, 0.8, 0};
-	struct nm_place_group group = group_of(1, ran);
-	struct nm_place_proposal found;
-	group.memory_on = memory;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, 2);
-	group.memory_on = NULL;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_NEAR);
-	group.age_s = group.observed_s = 60;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, 0);
-	assert_int_equal(found.reason, NM_PLACE_RUNS_THERE);
-}
-
 /* Without samples: memory is assumed on the node where a process runs now and has run for long. */
 static void test_memory_is_assumed_where_threads_ran(void **state)
 {
@@ -290,18 +271,6 @@ static void test_young_groups_are_expected_within_their_limit(void **state)
 	assert_true(limited_found.load == free_found.load / 2);
 }
 
-/* A node that is full with load of others, managed or not, is not assigned. */
-static void test_full_nodes_are_left_alone(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 1, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	propose(&group, 1, 1.5, &found);
-	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
-}
-
 /* Parents that ran recently and now wait for their children add no capacity for another thread. */
 static void test_a_lull_adds_no_capacity(void **state)
 {
@@ -327,26 +296,6 @@ static void test_a_lull_adds_no_capacity(void **state)
 	assert_int_equal(found[2].node, 0);
 }
 
-/* Occasional load can move to other nodes: it does not block a small node. */
-static void test_light_load_does_not_block_a_node(void **state)
-{
-	(void)state;
-	static const double ran[5][NODES] = {
-		{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 0.4}};
-	struct nm_place_group groups[5];
-	struct nm_place_proposal found[5];
-	unsigned taken = 0;
-	for (unsigned i = 0; i < 5; i++)
-		groups[i] = group_of(2, ran[i]);
-	groups[4].demand_cpus = 0.2;
-	groups[4].running = 0;
-	propose(groups, 5, 0, found);
-	assert_int_equal(found[4].reason, NM_PLACE_IDLE);
-	for (unsigned i = 0; i < 4; i++)
-		taken |= found[i].node < 0 ? 0 : 1U << found[i].node;
-	assert_int_equal(taken, 0xf);
-}
-
 /* A group that is not eligible yet keeps running where it is, and counts there. */
 static void test_young_groups_count_where_they_run(void **state)
 {
@@ -361,24 +310,6 @@ static void test_young_groups_count_where_they_run(void **state)
 	propose(groups, 2, 0, found);
 	assert_int_equal(found[1].reason, NM_PLACE_YOUNG);
 	assert_int_equal(found[0].node, 1);
-}
-
-/* More demand than CPUs: three threads on two CPUs of each node are not slower together than
- * apart. */
-static void test_overloaded_evenly(void **state)
-{
-	(void)state;
-	static const double ran[4][NODES] = {
-		{.5, .5, .5, .5}, {.5, .5, .5, .5}, {.5, .5, .5, .5}, {.5, .5, .5, .5}};
-	struct nm_place_group groups[4];
-	struct nm_place_proposal found[4];
-	unsigned taken = 0;
-	for (unsigned i = 0; i < 4; i++)
-		groups[i] = group_of(3, ran[i]);
-	propose(groups, 4, 0, found);
-	for (unsigned i = 0; i < 4; i++)
-		taken |= 1U << found[i].node;
-	assert_int_equal(taken, 0xf);
 }
 
 static void test_ineligible_groups(void **state)
@@ -530,25 +461,6 @@ static void test_new_threads_are_left_spread(void **state)
 	assert_int_not_equal(found.reason, NM_PLACE_SPREAD);
 }
 
-/* The same applies to a home that was assigned for one thread. */
-static void test_a_home_for_one_thread_is_not_for_two(void **state)
-{
-	(void)state;
-	static const double there[NODES] = {1.9, 0.1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(2, there);
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	enum nm_place_reason reason;
-	group.memory_on = memory;
-	group.home = 0;
-	group.home_reason = NM_PLACE_RUNS_THERE;
-	group.home_max_running = 1;
-	group.age_s = 6;
-	group.steady_s = 0.1;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_SPREAD);
-}
-
 /* A large process is placed once the location of its memory is known, a small one at once. */
 static void test_large_processes_wait_for_their_memory(void **state)
 {
@@ -657,31 +569,6 @@ static void test_a_home_ends_if_its_thread_is_woken_by_others(void **state)
 	group.burst_s = 0.0015; /* so close to the threshold that it would alternate */
 	nm_place_find_expired(&view, &reason);
 	assert_int_equal(reason, NM_PLACE_SINGLE);
-}
-
-/* Threads that a program creates after it has loaded its data are not held on a node with too few
- * CPUs, even if their memory is there. */
-static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
-{
-	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	enum nm_place_reason reason;
-	(void)state;
-	group.memory_on = memory;
-	group.age_s = 2;
-	group.home = 0;
-	group.home_reason = NM_PLACE_SINGLE;
-	group.home_max_running = 1;
-	group.running = group.max_running = (unsigned)nodes[0].cores;
-	group.demand_cpus = group.wanted_cpus = nodes[0].cores;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_MEMORY);
-	group.running = group.max_running = 2 * (unsigned)nodes[0].cores;
-	group.demand_cpus = group.wanted_cpus = 2 * nodes[0].cores;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
 /* The program started with two threads, alone or beside others, and its node is too small for
@@ -1038,7 +925,6 @@ int main(void)
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
 		cmocka_unit_test_setup(test_threads_near_their_memory_are_not_packed, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
-		cmocka_unit_test_setup(test_a_home_for_one_thread_does_not_hold_eight, set_up),
 		cmocka_unit_test_setup(test_a_home_for_two_threads_does_not_hold_eight, set_up),
 		cmocka_unit_test_setup(test_threads_that_have_just_started_count_first, set_up),
 		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
@@ -1046,7 +932,6 @@ int main(void)
 		cmocka_unit_test_setup(test_unplaced_groups_use_capacity, set_up),
 		cmocka_unit_test_setup(test_recent_demand_counts, set_up),
 		cmocka_unit_test_setup(test_new_threads_are_left_spread, set_up),
-		cmocka_unit_test_setup(test_a_home_for_one_thread_is_not_for_two, set_up),
 		cmocka_unit_test_setup(test_large_processes_wait_for_their_memory, set_up),
 		cmocka_unit_test_setup(test_light_load_of_others_uses_no_capacity, set_up),
 		cmocka_unit_test_setup(test_large_processes_do_not_block_homes, set_up),
@@ -1058,16 +943,12 @@ int main(void)
 		cmocka_unit_test_setup(test_a_serial_phase_is_not_a_single_thread, set_up),
 		cmocka_unit_test_setup(test_idle_machine_stays_spread, set_up),
 		cmocka_unit_test_setup(test_threads_are_gathered_at_their_memory, set_up),
-		cmocka_unit_test_setup(test_single_thread_moves_to_its_memory, set_up),
 		cmocka_unit_test_setup(test_young_groups_are_kept_apart, set_up),
 		cmocka_unit_test_setup(test_a_lull_adds_no_capacity, set_up),
 		cmocka_unit_test_setup(test_young_groups_are_expected_within_their_limit, set_up),
 		cmocka_unit_test_setup(test_memory_is_assumed_where_threads_ran, set_up),
 		cmocka_unit_test_setup(test_a_single_thread_may_create_others, set_up),
-		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
-		cmocka_unit_test_setup(test_light_load_does_not_block_a_node, set_up),
 		cmocka_unit_test_setup(test_young_groups_count_where_they_run, set_up),
-		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_ineligible_groups, set_up),
 		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
 		cmocka_unit_test_setup(test_memory_too_expensive_to_move, set_up),

@@ -203,17 +203,6 @@ static void a_swap_must_fit_both_affinities(void **state)
 	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
 }
 
-static void the_paper_profile_pins_to_the_cpu(void **state)
-{
-	(void)state;
-	struct nm_proposal proposal = single(0, 7);
-	machine->config.threads.affinity = NM_AFFINITY_CORE;
-	build(&proposal, 1);
-	assert_target(&plan.decisions[0].steps[0], "7");
-	machine_allow(machine, 0, "0-6");
-	build(&proposal, 1);
-}
-
 static enum nm_step_pin pin_under(enum nm_affinity_choice pin)
 {
 	struct nm_proposal proposal = single(0, 6);
@@ -271,15 +260,6 @@ static void a_nudged_thread_on_its_target_is_left_out(void **state)
 	machine_process(machine, 10)->runtime = NM_RUNTIME_NONE;
 	build(&proposal, 1);
 	assert_int_equal(plan.count, 1);
-}
-
-static void the_pin_setting_forces_one_way(void **state)
-{
-	(void)state;
-	assert_int_equal(pin_under(NM_AFFINITY_TRANSIENT), NM_STEP_NUDGE);
-	machine_process(machine, 10)->started_ns = machine->now_ns;
-	assert_int_equal(pin_under(NM_AFFINITY_NODE), NM_STEP_LEASE);
-	assert_int_equal(pin_under(NM_AFFINITY_CORE), NM_STEP_LEASE);
 }
 
 /* SECURITY: journal-flood */
@@ -518,11 +498,9 @@ int main(void)
 		TEST(targets_stay_within_the_original_affinity),
 		TEST(a_target_contains_only_proposed_cpus),
 		TEST(a_swap_must_fit_both_affinities),
-		TEST(the_paper_profile_pins_to_the_cpu),
 		TEST(young_and_spawning_threads_are_nudged),
 		TEST(cpu_aware_runtimes_are_nudged),
 		TEST(a_nudged_thread_on_its_target_is_left_out),
-		TEST(the_pin_setting_forces_one_way),
 		TEST(the_budget_counts_threads),
 		TEST(domains_share_the_moves_to_homes),
 		TEST(a_rollback_leases_back_to_the_source_node),

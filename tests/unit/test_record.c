@@ -111,24 +111,6 @@ static void a_record_expires(void **state)
 	assert_true(known(0, 0) == 100);
 }
 
-static void a_departed_thread_is_dropped(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < 3; i++)
-		run(i, 0, 100 + (double)i);
-	machine_run_on(machine, 2, 4);
-	struct nm_snapshot_input input = machine_input(machine);
-	input.nr_members = 2;
-	nm_snapshot_free(snapshot);
-	snapshot = NULL;
-	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
-	nm_record_update(record, snapshot, &machine->config);
-	take();
-	assert_true(known(0, 0) == 100 && known(1, 0) == 101);
-	assert_true(isnan(known(2, 0)));
-	assert_true(known(2, 2) == 102);
-}
-
 static void a_reused_tid_is_a_different_thread(void **state)
 {
 	(void)state;
@@ -224,7 +206,6 @@ int main(void)
 		TEST(the_latest_record_of_each_node_is_kept),
 		TEST(unmeasured_intervals_are_not_recorded),
 		TEST(a_record_expires),
-		TEST(a_departed_thread_is_dropped),
 		TEST(a_reused_tid_is_a_different_thread),
 		TEST(a_new_program_is_another_thread),
 		TEST(another_thread_does_not_disturb_the_record),

@@ -132,29 +132,6 @@ static void test_kmlb_figures(void **state)
 	expect(NM_SELECTION_TOTAL_MIN, 1, 6);
 }
 
-static void test_total_counts_every_node(void **state)
-{
-	(void)state;
-	spread(add_group(FROM, 1, 1, 100), 1, 0, 0, 0);
-	add_thread(0, true);
-	add_task(4, 4);
-	expect(NM_SELECTION_TOTAL_MIN, 1, 8);
-}
-
-static void test_ties_go_to_the_first_thread(void **state)
-{
-	(void)state;
-	add_task(9, 5);
-	add_task(4, 8);
-	add_task(4, 8);
-	expect(NM_SELECTION_TOTAL_MIN, 1, 12);
-	expect(NM_SELECTION_REMOTE_MIN, 1, 4);
-	expect(NM_SELECTION_LOCAL_MAX, 1, 8);
-	expect(NM_SELECTION_MOST_BENEFIT, 1, 4);
-	expect(NM_SELECTION_COST_EFFECTIVE, 1, 1);
-	expect(NM_SELECTION_EXCLUSIVITY_BASE, 0, 1);
-}
-
 static void test_no_remaining_pages_is_best(void **state)
 {
 	(void)state;
@@ -199,16 +176,6 @@ static void test_gain_below_the_least_is_refused(void **state)
 	}
 }
 
-static void test_later_better_candidates_replace_worse(void **state)
-{
-	(void)state;
-	add_task(2, 1);
-	add_task(50, 50);
-	drawing.min_gain = 0;
-	expect(NM_SELECTION_FIRST_FIT, 1, NAN);
-	expect(NM_SELECTION_TOTAL_MIN, 1, 100);
-}
-
 static void test_unknown_pages(void **state)
 {
 	(void)state;
@@ -227,13 +194,6 @@ static void test_unknown_pages(void **state)
 		drawing.min_gain = -1e300;
 		expect_no_choice(every_rule[i]);
 	}
-}
-
-static void test_no_thread_to_choose(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++)
-		expect_no_choice(every_rule[i]);
 }
 
 /* ---- exclusivity ---- */
@@ -332,16 +292,6 @@ static void test_figure_10(void **state)
 	struct nm_selection_result result = choose(NM_SELECTION_EXCLUSIVITY);
 	assert_int_equal(result.reason, NM_SELECTED_BY_LEADER);
 	assert_int_equal(result.chosen, 1);
-}
-
-static void test_leaders_stay(void **state)
-{
-	(void)state;
-	spread(add_group(FROM, 0, 90, 0), 1, 4, 0, 0);
-	add_thread(0, true);
-	expect_no_choice(NM_SELECTION_EXCLUSIVITY);
-	expect_no_choice(NM_SELECTION_MOST_BENEFIT_PLUS);
-	expect(NM_SELECTION_MOST_BENEFIT, 0, 90);
 }
 
 /* A leader that has exited is replaced by the pages. */
@@ -542,20 +492,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_table_1, begin),
 		cmocka_unit_test_setup(test_kmlb_figures, begin),
-		cmocka_unit_test_setup(test_total_counts_every_node, begin),
-		cmocka_unit_test_setup(test_ties_go_to_the_first_thread, begin),
 		cmocka_unit_test_setup(test_no_remaining_pages_is_best, begin),
 		cmocka_unit_test_setup(test_process_without_pages_has_no_benefit, begin),
 		cmocka_unit_test_setup(test_gain_below_the_least_is_refused, begin),
-		cmocka_unit_test_setup(test_later_better_candidates_replace_worse, begin),
 		cmocka_unit_test_setup(test_unknown_pages, begin),
-		cmocka_unit_test_setup(test_no_thread_to_choose, begin),
 		cmocka_unit_test_setup(test_figure_9, begin),
 		cmocka_unit_test_setup(test_table_3b, begin),
 		cmocka_unit_test_setup(test_figure_7_joins_the_leader_at_once, begin),
 		cmocka_unit_test_setup(test_figure_7_then_evaluates_one_of_each_group, begin),
 		cmocka_unit_test_setup(test_figure_10, begin),
-		cmocka_unit_test_setup(test_leaders_stay, begin),
 		cmocka_unit_test_setup(test_leader_gone, begin),
 		cmocka_unit_test_setup(test_leader_node, begin),
 		cmocka_unit_test_setup(test_exclusivity_is_between_even_and_alone, begin),

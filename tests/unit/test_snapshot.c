@@ -34,35 +34,6 @@ static const struct nm_snap_thread *take(size_t index)
 	return &snapshot->threads[index];
 }
 
-static void an_empty_machine_makes_an_empty_snapshot(void **state)
-{
-	(void)state;
-	take(0);
-	assert_int_equal(snapshot->nr_threads, 0);
-	assert_int_equal(snapshot->nr_processes, 0);
-	assert_null(nm_snapshot_thread(snapshot, 1000));
-	for (unsigned cpu = 0; cpu < 8; cpu++)
-		assert_true(snapshot->cpus[cpu].free);
-}
-
-static void freeing_nothing_is_fine(void **state)
-{
-	(void)state;
-	nm_snapshot_free(NULL);
-}
-
-static void a_thread_is_found_by_its_id(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 5; i++)
-		machine_thread(machine, 10, i, 0);
-	take(0);
-	for (uint32_t tid = 1000; tid < 1005; tid++)
-		assert_int_equal(nm_snapshot_thread(snapshot, tid)->tid, tid);
-	assert_null(nm_snapshot_thread(snapshot, 999));
-	assert_null(nm_snapshot_thread(snapshot, 1005));
-}
-
 static void metrics_are_copied(void **state)
 {
 	(void)state;
@@ -210,15 +181,6 @@ static void warm_up_and_bars_keep_a_thread_still(void **state)
 	assert_false(take(0)->movable);
 }
 
-static void ties_go_to_the_node_it_is_on(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 4, 0);
-	machine_touch(machine, 0, 2, 100);
-	machine_touch(machine, 0, 3, 100);
-	assert_int_equal(take(0)->preferred, 2);
-}
-
 static void ties_go_to_the_nearest_then_lowest_node(void **state)
 {
 	(void)state;
@@ -273,16 +235,6 @@ static void an_idle_cpu_without_main_threads_is_free(void **state)
 	assert_int_equal(snapshot->cpus[7].node, 3);
 	assert_false(snapshot->cpus[7].usable);
 	assert_false(snapshot->cpus[7].free);
-}
-
-static void at_the_limit_of_the_paper_only_silent_cpus_are_free(void **state)
-{
-	(void)state;
-	machine->config.rules.free_max = 0;
-	machine->busy[3] = 0.0001;
-	take(0);
-	assert_true(snapshot->cpus[2].free);
-	assert_false(snapshot->cpus[3].free);
 }
 
 static void without_load_no_cpu_is_free(void **state)
@@ -383,9 +335,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(an_empty_machine_makes_an_empty_snapshot),
-		TEST(freeing_nothing_is_fine),
-		TEST(a_thread_is_found_by_its_id),
 		TEST(metrics_are_copied),
 		TEST(a_member_without_metrics_has_no_home),
 		TEST(metrics_of_another_process_do_not_match),
@@ -395,11 +344,9 @@ int main(void)
 		TEST(unavailable_accesses_give_no_preference),
 		TEST(an_absent_cpu_is_not_a_home),
 		TEST(warm_up_and_bars_keep_a_thread_still),
-		TEST(ties_go_to_the_node_it_is_on),
 		TEST(ties_go_to_the_nearest_then_lowest_node),
 		TEST(a_memory_only_node_counts_as_its_nearest_node),
 		TEST(an_idle_cpu_without_main_threads_is_free),
-		TEST(at_the_limit_of_the_paper_only_silent_cpus_are_free),
 		TEST(without_load_no_cpu_is_free),
 		TEST(siblings_see_each_other_not_themselves),
 		TEST(main_threads_are_grouped_in_order),

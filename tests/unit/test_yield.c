@@ -90,29 +90,11 @@ static void only_as_many_yield_as_cpus_are_idle(void **state)
 	assert_int_equal(take(), 0);
 }
 
-static void threads_with_capacity_stay(void **state)
-{
-	(void)state;
-	lease(2);
-	assert_int_equal(take(), 0);
-}
-
 static void threads_stay_on_a_node_with_capacity(void **state)
 {
 	(void)state;
 	lease(8);
 	machine->busy[0] = 0.8;
-	assert_int_equal(take(), 0);
-}
-
-static void idle_and_unleased_threads_do_not_count(void **state)
-{
-	(void)state;
-	lease(8);
-	for (size_t i = 2; i < 5; i++)
-		machine->figures[i].run_share = 0.01;
-	for (size_t i = 5; i < 8; i++)
-		machine->members[i].leased = false;
 	assert_int_equal(take(), 0);
 }
 
@@ -171,9 +153,7 @@ int main(void)
 		TEST(leases_leave_siblings_while_cores_are_idle),
 		TEST(half_of_the_excess_threads_with_the_least_locality_yield),
 		TEST(only_as_many_yield_as_cpus_are_idle),
-		TEST(threads_with_capacity_stay),
 		TEST(threads_stay_on_a_node_with_capacity),
-		TEST(idle_and_unleased_threads_do_not_count),
 		TEST(only_cpus_of_the_bound_count),
 		TEST(threads_bound_to_the_node_use_its_capacity),
 		TEST(groups_with_other_affinities_share_capacity),
