@@ -263,4 +263,46 @@ static inline bool world_asked_of(struct world *world, uint32_t tid)
 	return leased;
 }
 
+/* ---- a test ---- */
+
+static struct world *world;
+static struct fake *fake;
+
+/* Processes 100, with threads 101 to 103, and 200. */
+static inline int set_up_two_processes(void **state)
+{
+	(void)state;
+	world = world_new();
+	fake = world->fake;
+	fake_process(fake, 100, 1);
+	for (uint32_t tid = 101; tid < 104; tid++)
+		fake_clone(fake, 100, tid);
+	fake_process(fake, 200, 1);
+	fake_sleep(fake, 5000);
+	fake->nr_events = 0;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	world_free(world);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+/* Returns the number of entries in the ledger; standing: of those that have not ended. */
+static inline size_t ledger_entries(bool standing)
+{
+	struct nm_ledger_contents contents;
+	size_t count = 0;
+	assert_int_equal(nm_ledger_read(world->directory, WORLD_BOOT, &contents), 0);
+	assert_int_equal(contents.bad_lines, 0);
+	for (size_t i = 0; i < contents.count; i++)
+		count += !standing || contents.entries[i].ended_ticks == 0;
+	nm_ledger_contents_clear(&contents);
+	return count;
+}
+
 #endif

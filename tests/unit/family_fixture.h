@@ -7,9 +7,6 @@
 
 #define ALL UINT64_C(0xff)
 
-static struct world *world;
-static struct fake *fake;
-
 /* A shell (50), its job (process 100 with the threads 100 to 102) and a neighbour (200). */
 static inline int set_up(void **state)
 {
@@ -23,15 +20,6 @@ static inline int set_up(void **state)
 	fake_fork(fake, 50, 200);
 	fake_sleep(fake, 5000);
 	fake->nr_events = 0;
-	return 0;
-}
-
-static inline int tear_down(void **state)
-{
-	unsigned open_fds = fake_open_fds(fake);
-	(void)state;
-	world_free(world);
-	assert_int_equal(open_fds, 0);
 	return 0;
 }
 

@@ -15,45 +15,6 @@
 
 #define ALL UINT64_C(0xff)
 
-static struct world *world;
-static struct fake *fake;
-
-/* Process 100 with the threads 100 to 103, and process 200. */
-static int set_up(void **state)
-{
-	(void)state;
-	world = world_new();
-	fake = world->fake;
-	fake_process(fake, 100, 1);
-	for (uint32_t tid = 101; tid < 104; tid++)
-		fake_clone(fake, 100, tid);
-	fake_process(fake, 200, 1);
-	fake_sleep(fake, 5000);
-	fake->nr_events = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	unsigned open_fds = fake_open_fds(fake);
-	(void)state;
-	world_free(world);
-	assert_int_equal(open_fds, 0);
-	return 0;
-}
-
-static size_t ledger_entries(bool standing)
-{
-	struct nm_ledger_contents contents;
-	size_t count = 0;
-	assert_int_equal(nm_ledger_read(world->directory, WORLD_BOOT, &contents), 0);
-	assert_int_equal(contents.bad_lines, 0);
-	for (size_t i = 0; i < contents.count; i++)
-		count += !standing || contents.entries[i].ended_ticks == 0;
-	nm_ledger_contents_clear(&contents);
-	return count;
-}
-
 static void assert_refused(const struct nm_receipt *receipt, int error, const char *what)
 {
 	assert_false(receipt->applied);
@@ -592,7 +553,7 @@ static void test_return_to_another(void **state)
 	assert_true(world_holds(world, 101));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_two_processes, tear_down)
 
 int main(void)
 {

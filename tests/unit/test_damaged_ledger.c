@@ -10,9 +10,6 @@
 
 #include "actuate_fixture.h"
 
-static struct world *world;
-static struct fake *fake;
-
 /* Threads 101 to 103 of process 100 have leases on nodes 1 to 3, and the daemon has exited. */
 static int set_up(void **state)
 {
@@ -26,13 +23,6 @@ static int set_up(void **state)
 		world_lease(world, 100 + node, node);
 	nm_actuator_free(world->actuator);
 	world->actuator = NULL;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_free(world);
 	return 0;
 }
 

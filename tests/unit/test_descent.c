@@ -11,8 +11,6 @@
 
 #define ALL UINT64_C(0xff)
 
-static struct world *world;
-static struct fake *fake;
 static struct nm_masks masks;
 
 /* A shell, 50, and its job, process 100 with the threads 100 to 102. */
@@ -28,15 +26,6 @@ static int set_up(void **state)
 	fake_clone(fake, 100, 102);
 	fake_sleep(fake, 5000);
 	fake->nr_events = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	unsigned open_fds = fake_open_fds(fake);
-	(void)state;
-	world_free(world);
-	assert_int_equal(open_fds, 0);
 	return 0;
 }
 

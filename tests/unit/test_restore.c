@@ -11,9 +11,6 @@
 #include "actuate_fixture.h"
 #include "numa-migrd/base.h"
 
-static struct world *world;
-static struct fake *fake;
-
 /* A shell (50), its jobs 100 (with the threads 101 to 103), 200 and 250. No actuator yet. */
 static int set_up(void **state)
 {
@@ -36,15 +33,6 @@ static int set_up(void **state)
 	fake_pin(fake, 200, fake_cpus(0, 5));
 	fake_sleep(fake, 5000);
 	fake->nr_events = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	unsigned open_fds = fake_open_fds(fake);
-	(void)state;
-	world_free(world);
-	assert_int_equal(open_fds, 0);
 	return 0;
 }
 

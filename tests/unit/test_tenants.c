@@ -18,9 +18,6 @@
 #define FIRST_OF_A 300
 #define FIRST_OF_B 500
 
-static struct world *world;
-static struct fake *fake;
-
 /* A's process 100 and B's process 200. */
 static int set_up(void **state)
 {
@@ -33,15 +30,6 @@ static int set_up(void **state)
 	fake_move(fake, 200, "/b.slice");
 	fake_sleep(fake, 5000);
 	fake->nr_events = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	unsigned open_fds = fake_open_fds(fake);
-	(void)state;
-	world_free(world);
-	assert_int_equal(open_fds, 0);
 	return 0;
 }
 
