@@ -334,18 +334,6 @@ static void test_every_setting_lands_in_its_field(void **state)
 	assert_int_equal(config->rules.min_samples, 10);
 }
 
-/* Parameters change the rules of any policy. */
-static void test_parameters_of_a_paper(void **state)
-{
-	nm_auto(nm_config_freep) struct nm_config *config =
-		accept_parameters("threads: { policy = \"lbma-paper\"; };", "n = 3;");
-
-	(void)state;
-	assert_true(config->rules.paper);
-	assert_int_equal(config->rules.n, 3);
-	assert_int_equal(config->rules.cooldown, 0);
-}
-
 /* ---- several files ---- */
 
 static struct nm_config *accept_files(const char *first, const char *second,
@@ -602,7 +590,6 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_every_setting),
 		cmocka_unit_test(test_every_setting_lands_in_its_field),
-		cmocka_unit_test(test_parameters_of_a_paper),
 		cmocka_unit_test(test_a_later_file_wins),
 		cmocka_unit_test(test_errors_name_their_file),
 		cmocka_unit_test(test_old_names),

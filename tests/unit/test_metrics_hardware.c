@@ -304,18 +304,6 @@ static void counts_survive_the_growth_of_the_table(void **state)
 		assert_true(figures[i].instructions == i + 1);
 }
 
-static void a_reused_number_starts_anew(void **state)
-{
-	(void)state;
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	struct nm_sample other = sample(NM_EVENT_CLOCK);
-	const struct nm_figures *figures;
-	other.pid = 9;
-	nm_metrics_add(metrics, &other);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
-	assert_true(figures->instructions == 0);
-}
-
 static void shares_of_a_counter_are_made_up_for(void **state)
 {
 	(void)state;
@@ -380,7 +368,6 @@ int main(void)
 		TEST(faults_count_only_without_memory_samples),
 		TEST(counts_alone_yield_metrics),
 		TEST(counts_survive_the_growth_of_the_table),
-		TEST(a_reused_number_starts_anew),
 		TEST(shares_of_a_counter_are_made_up_for),
 		TEST(losses_scale_the_interval),
 	};

@@ -204,17 +204,6 @@ static void test_stuck_page_is_retried(void **state)
 	assert_int_equal(test->fake->calls, 2);
 }
 
-static void test_busy_for_a_moment(void **state)
-{
-	struct test *test = *state;
-	BATCH(16);
-
-	test->fake->busy[0] = test->fake->busy[15] = 1;
-	RUN(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_int_equal(test->fake->calls, 2);
-}
-
 /* After a slow call there is a pause instead of a second attempt. */
 static void test_stuck_page_and_slow_call(void **state)
 {
@@ -496,23 +485,6 @@ static void test_pool_of_huge_pages(void **state)
 
 /* ---- huge pages ---- */
 
-static void test_huge_pages(void **state)
-{
-	struct test *test = *state;
-	BATCH(4);
-
-	for (size_t i = 0; i < 4; i++) {
-		make_huge(&batch_new->steps[i], i);
-		test->fake->whole[i] = true;
-	}
-	RUN(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	for (size_t i = 0; i < 5 * (size_t)FAKE_PER_HUGE; i++)
-		assert_int_equal(test->fake->node[i], i < 4 * FAKE_PER_HUGE);
-	assert_int_equal(nm_mover_counts(test->mover).moved, 4);
-	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE);
-}
-
 static void test_wrong_shapes(void **state)
 {
 	struct test *test = *state;
@@ -557,7 +529,6 @@ int main(void)
 		TEST(test_errors_of_pages),
 		TEST(test_absent_pages_are_not_asked_for),
 		TEST(test_stuck_page_is_retried),
-		TEST(test_busy_for_a_moment),
 		TEST(test_stuck_page_and_slow_call),
 		TEST(test_a_slow_domain_does_not_delay_others),
 		TEST(test_a_domain_with_many_batches_does_not_delay_others),
@@ -570,7 +541,6 @@ int main(void)
 		TEST(test_node_nearly_full),
 		TEST(test_no_free_huge_page),
 		TEST(test_pool_of_huge_pages),
-		TEST(test_huge_pages),
 		TEST(test_wrong_shapes),
 		TEST(test_splits),
 	};

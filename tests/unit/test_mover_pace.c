@@ -98,17 +98,6 @@ static void test_slow_calls_carry_many_pages(void **state)
 	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 300, 4096);
 }
 
-/* If each call waits for another CPU, fewer pages would only require more calls. */
-static void test_fixed_cost_does_not_shrink_calls(void **state)
-{
-	struct nm_pace pace;
-
-	(void)state;
-	begin(&pace, 1000000);
-	settle(&pace, 5 * MS, 2 * US);
-	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 200, 4096);
-}
-
 /* A single call of 0.5 s does not shrink later ones for long. */
 static void test_outlier(void **state)
 {
@@ -232,7 +221,6 @@ int main(void)
 		cmocka_unit_test(test_chunk_has_bounds),
 		cmocka_unit_test(test_whole_processes_in_long_calls),
 		cmocka_unit_test(test_slow_calls_carry_many_pages),
-		cmocka_unit_test(test_fixed_cost_does_not_shrink_calls),
 		cmocka_unit_test(test_outlier),
 		cmocka_unit_test(test_rest_after_slow_calls),
 		cmocka_unit_test(test_others_do_not_pause),

@@ -62,15 +62,6 @@ static void every_setting_has_its_formula(void **state)
 	assert_true(performance_by(NM_PERFORMANCE_LATENCY) == 1 / 20.0);
 }
 
-static void metrics_are_passed_on(void **state)
-{
-	(void)state;
-	const struct nm_snap_thread *thread = take(0);
-	assert_true(thread->latency == 20 && thread->instructions == 100);
-	assert_true(thread->operations == 300 && thread->intensity == 6);
-	assert_int_equal(thread->latency_samples, 100);
-}
-
 /* The sample kinds that each setting requires. */
 static void missing_counters_are_replaced_by_locality(void **state)
 {
@@ -274,7 +265,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(every_setting_has_its_formula),
-		TEST(metrics_are_passed_on),
 		TEST(missing_counters_are_replaced_by_locality),
 		TEST(locality_depends_on_distance),
 		TEST(locality_is_of_the_interval),

@@ -463,15 +463,6 @@ static void test_both_halves_must_belong_to_the_node(void **state)
 	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
 }
 
-static void test_single_node_needs_no_ranges(void **state)
-{
-	struct nm_region region = {
-		.start = BASE, .end = BASE + 8 * MIB, .samples = 99, .exclusivity = 1};
-
-	(void)state;
-	assert_int_equal(nm_region_target(&region, 1, 9, config), NM_REGION_NOWHERE);
-}
-
 static void test_imbalance(void **state)
 {
 	const double even[] = {5, 5, 5, 5}, one[] = {8, 0, 0, 0}, some[] = {3, 1}, none[] = {0, 0};
@@ -510,7 +501,6 @@ int main(void)
 		TEST(test_exclusive_ranges_move),
 		TEST(test_ranges_used_by_all_nodes_are_interleaved),
 		TEST(test_possibly_divided_ranges_are_not_interleaved),
-		TEST(test_single_node_needs_no_ranges),
 		TEST(test_imbalance),
 	};
 
