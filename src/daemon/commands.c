@@ -150,7 +150,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 					   config);
 		nm_trial_stage_configure(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
-		nm_pipeline_configure_pages(daemon);
+		nm_pipeline_configure_pages(daemon, false);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);
 		nm_report_sampling_source(daemon);

@@ -54,7 +54,7 @@ struct nm_pipeline {
 	struct nm_policies policies;
 	struct nm_feedback *feedback;	 /* IMAR² only */
 	struct nm_kmaf_clock aged;	 /* communication, with policies other than kMAF */
-	struct nm_memory *memory;	 /* NULL: not needed, see nm_pipeline_restart_pages() */
+	struct nm_memory *memory;	 /* NULL: not needed, see nm_pipeline_configure_pages() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_migrations migrations; /* of homes and of pages */
 	struct nm_mover *mover;		/* NULL unless `pages` or the state of "auto" exists */
@@ -223,10 +223,8 @@ void nm_pipeline_clear(struct nm_daemon *daemon);
  */
 void nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Starts, reconfigures or stops the tracking of pages, and their moves, according to the
- * configuration. */
-void nm_pipeline_configure_pages(struct nm_daemon *daemon);
-/* Restarts both, because node indices have changed. */
-void nm_pipeline_restart_pages(struct nm_daemon *daemon);
+ * configuration. restart: node indices have changed. */
+void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart);
 /* Loads the topology again for all stages. Returns 0, or a negative errno and a sentence in
  * `error`.
  */

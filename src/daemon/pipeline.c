@@ -78,15 +78,6 @@ static bool tracks_pages(const struct nm_daemon *daemon)
 	       nm_source_status(source)->memory != NM_MEMORY_NONE;
 }
 
-static void report_barred(struct nm_daemon *daemon)
-{
-	if (daemon->config->pages.policy != NM_PAGES_AUTO &&
-	    nm_mover_is_barred(daemon->pipeline.mover))
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "No pages migrated: isolated or nohz_full CPUs (allow with "
-			  "pages.also = ( \"isolated\" ))");
-}
-
 static void close_page_stage(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -99,50 +90,44 @@ static void close_page_stage(struct nm_daemon *daemon)
 	nm_release_mover(daemon, false);
 }
 
-static void reopen_page_stage(struct nm_daemon *daemon)
+static void open_memory(struct nm_daemon *daemon)
 {
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	close_page_stage(daemon);
-	if (!nm_config_moves_pages(daemon->config) || !pipeline->memory)
-		return;
-	nm_open_mover(daemon);
-	pipeline->pages = nm_page_stage_new(pipeline->topology, pipeline->memory, pipeline->mover);
-	report_barred(daemon);
-}
-
-void nm_pipeline_restart_pages(struct nm_daemon *daemon)
-{
-	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_rng keys;
 	uint64_t key[4];
-	close_page_stage(daemon);
-	nm_memory_free(NM_TAKE(pipeline->memory));
-	if (!tracks_pages(daemon))
-		return;
 	/* A separate generator, so that the random numbers of decisions do not depend on this. */
 	nm_rng_seed(&keys, ~daemon->seed);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
 		key[i] = nm_rng_next(&keys);
-	nm_memory_new(pipeline->topology, daemon->config, key, &pipeline->memory);
-	reopen_page_stage(daemon);
+	nm_memory_new(daemon->pipeline.topology, daemon->config, key, &daemon->pipeline.memory);
 }
 
-void nm_pipeline_configure_pages(struct nm_daemon *daemon)
+void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!pipeline->memory || !tracks_pages(daemon)) {
-		nm_pipeline_restart_pages(daemon);
+	const struct nm_config *config = daemon->config;
+	bool tracks = tracks_pages(daemon), moves = tracks && nm_config_moves_pages(config);
+	if (restart || !moves)
+		close_page_stage(daemon);
+	if (restart || !tracks)
+		nm_memory_free(NM_TAKE(pipeline->memory));
+	if (pipeline->memory)
+		nm_memory_configure(pipeline->memory, config);
+	else if (tracks)
+		open_memory(daemon);
+	if (!moves)
 		return;
-	}
-	nm_memory_configure(pipeline->memory, daemon->config);
-	if (!pipeline->pages || !nm_config_moves_pages(daemon->config)) {
-		reopen_page_stage(daemon);
-		return;
-	}
-	nm_mover_configure(pipeline->mover, pipeline->topology, daemon->config);
-	report_barred(daemon);
+	nm_open_mover(daemon);
+	if (pipeline->pages)
+		nm_mover_configure(pipeline->mover, pipeline->topology, config);
+	else
+		pipeline->pages =
+			nm_page_stage_new(pipeline->topology, pipeline->memory, pipeline->mover);
+	if (config->pages.policy != NM_PAGES_AUTO && nm_mover_is_barred(pipeline->mover))
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "No pages migrated: isolated or nohz_full CPUs (allow with "
+			  "pages.also = ( \"isolated\" ))");
 	if (daemon->machine.balancing_mode == NM_PAGES_MANAGED &&
-	    daemon->config->pages.numa_balancing != NM_BALANCING_MANAGE)
+	    config->pages.numa_balancing != NM_BALANCING_MANAGE)
 		nm_restore_balancing(daemon);
 }
 
@@ -170,7 +155,7 @@ static int open_stages(struct nm_daemon *daemon)
 	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 		      daemon->runtime.released, &pipeline->roster);
 	pipeline->verifier = nm_verifier_new();
-	nm_pipeline_restart_pages(daemon);
+	nm_pipeline_configure_pages(daemon, true);
 	nm_pipeline_reset_performance(daemon);
 	return 0;
 }
@@ -234,7 +219,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_actuator_records_lost(pipeline->actuator);
 	nm_watch_source(daemon);
 	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
-		nm_pipeline_configure_pages(daemon);
+		nm_pipeline_configure_pages(daemon, false);
 }
 
 /* Passes the new topology to every stage that uses the old one, and then frees the old one. */
@@ -256,7 +241,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
-	nm_pipeline_restart_pages(daemon);
+	nm_pipeline_configure_pages(daemon, true);
 	if (!pipeline->source || nm_topology_is_single(topology))
 		nm_pipeline_open_source(daemon); /* or close it */
 }

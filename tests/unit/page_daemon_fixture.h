@@ -85,7 +85,7 @@ static inline void begin(void)
 	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
 	world.daemon.machine.balancing = world.balancing;
 	fake_mover.perform = move_in_model;
-	nm_pipeline_restart_pages(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon, true);
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }

@@ -193,7 +193,7 @@ static void promtool_accepts_the_file(void **state)
 	}
 	begin();
 	config()->pages.policy = NM_PAGES_EXCLUSIVITY;
-	nm_pipeline_configure_pages(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon, false);
 	const char *path = use_file("x.prom");
 	live(20);
 	nm_exporter_tick(&world.daemon);

@@ -16,7 +16,7 @@ static void begin(void)
 {
 	struct nm_config *config = world.daemon.config;
 	config->threads.policy = NM_POLICY_KMAF;
-	nm_pipeline_restart_pages(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon, true);
 	assert_non_null(world.daemon.pipeline.memory);
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
@@ -228,13 +228,13 @@ static void the_memory_stage_follows_the_policies(void **state)
 	(void)state;
 	struct nm_daemon *daemon = &world.daemon;
 	daemon->config->threads.policy = NM_POLICY_KMAF;
-	nm_pipeline_configure_pages(daemon);
+	nm_pipeline_configure_pages(daemon, false);
 	assert_non_null(daemon->pipeline.memory);
 	daemon->config->threads.policy = NM_POLICY_IMAR2;
-	nm_pipeline_configure_pages(daemon);
+	nm_pipeline_configure_pages(daemon, false);
 	assert_null(daemon->pipeline.memory);
 	daemon->config->pages.policy = NM_PAGES_WATCH;
-	nm_pipeline_configure_pages(daemon);
+	nm_pipeline_configure_pages(daemon, false);
 	assert_non_null(daemon->pipeline.memory);
 }
 

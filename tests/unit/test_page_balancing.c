@@ -129,7 +129,7 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_true(switches >= 12); /* a restarted helper must be informed */
 	/* The value is restored with the end of the policy. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
-	nm_pipeline_configure_pages(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon, false);
 	assert_int_equal(world.balancing, 1);
 	assert_null(world.daemon.pipeline.pages);
 }
@@ -140,7 +140,7 @@ static void a_changed_setting_restores_it(void **state)
 	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 0);
 	world.daemon.config->pages.numa_balancing = NM_BALANCING_YIELD;
-	nm_pipeline_configure_pages(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon, false);
 	live(3);
 	assert_int_equal(world.balancing, 1);
 	assert_false(acts());

@@ -138,7 +138,7 @@ static void pages_wait_for_the_mapping(void **state)
 	add_user(1000, 1, 4, 1024);
 	begin();
 	world.daemon.config->threads.policy = NM_POLICY_KMAF;
-	nm_pipeline_configure_pages(&world.daemon);
+	nm_pipeline_configure_pages(&world.daemon, false);
 	live(NM_MEMORY_QUIET_PERIODS - 1);
 	assert_int_equal(fake_mover.submitted, 0);
 	live_until_on(0, 1024, 30);
