@@ -121,9 +121,10 @@ struct nm_plan {
 	size_t count;
 };
 void nm_plan_clear(struct nm_plan *plan);
-/* Removes the decisions for which keep(context, decision) returns false. */
-void nm_plan_filter(struct nm_plan *plan,
-		    bool (*keep)(void *context, const struct nm_decision *decision), void *context);
+/* Removes the decisions about processes that allows() refuses. It is called for each process of a
+ * decision. */
+void nm_plan_filter(struct nm_plan *plan, bool (*allows)(void *context, uint32_t pid),
+		    void *context);
 
 /*
  * Turns proposals into decisions, in their order, within moves_per_interval (a swap counts as two).

@@ -157,6 +157,10 @@ NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
 
 /* Returns the thread with this tid, or NULL. */
 const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid);
+/* Return the share of accesses to memory on the node of their thread, and the mean latency in
+ * cycles, over all threads of the snapshot; NaN: not known. For display. */
+double nm_snapshot_local_share(const struct nm_snapshot *snapshot);
+double nm_snapshot_latency(const struct nm_snapshot *snapshot);
 
 /*
  * Returns whether a thread with this affinity may use the CPU as a free one. If the CPU is free

@@ -292,8 +292,6 @@ void nm_trial_stage_configure(struct nm_daemon *daemon);
 /* Returns whether the process may be decided about. Its first decision draws it. Called before a
  * process gets a home, and before threads or pages are moved. */
 bool nm_trial_stage_allows(void *context, uint32_t pid);
-/* Removes decisions about processes that are left alone. */
-void nm_trial_stage_filter(struct nm_daemon *daemon, struct nm_plan *plan);
 /* Follows exits. Called for each record, before the metrics of an exited thread are dropped. */
 void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			       uint64_t now_ns);

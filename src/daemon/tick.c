@@ -60,20 +60,6 @@ static bool had_latencies(const struct nm_daemon *daemon)
 	       daemon->tally.intervals - daemon->pipeline.latency_seen <= LATENCY_MEMORY_INTERVALS;
 }
 
-static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	double local = 0;
-	double total = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->main_node < 0 || !(thread->access_total > 0))
-			continue;
-		local += thread->accesses[thread->main_node];
-		total += thread->access_total;
-	}
-	daemon->tally.local_share = total > 0 ? local / total : (double)NAN;
-}
-
 /* ---- policy and plan ---- */
 
 /* Ends leases that were created before the runtime of the process was known. */
@@ -173,7 +159,7 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	int r = nm_propose(daemon, snapshot, &plan);
-	nm_trial_stage_filter(daemon, &plan);
+	nm_plan_filter(&plan, nm_trial_stage_allows, daemon);
 	if (r == 0)
 		nm_act(daemon, snapshot, &plan);
 	return r;
@@ -206,7 +192,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		nm_memory_follow(daemon->pipeline.memory, snapshot);
 	if (snapshot->has_latencies)
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
-	tally_locality(daemon, snapshot);
+	daemon->tally.local_share = nm_snapshot_local_share(snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
 	yield_leases(daemon, snapshot);

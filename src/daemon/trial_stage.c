@@ -40,20 +40,6 @@ bool nm_trial_stage_allows(void *context, uint32_t pid)
 	return !process->left_alone;
 }
 
-/* Draws all of its processes. */
-static bool allows_decision(void *context, const struct nm_decision *decision)
-{
-	bool allowed = true;
-	for (unsigned i = 0; i < decision->nr_steps; i++)
-		allowed &= nm_trial_stage_allows(context, decision->steps[i].pid);
-	return allowed;
-}
-
-void nm_trial_stage_filter(struct nm_daemon *daemon, struct nm_plan *plan)
-{
-	nm_plan_filter(plan, allows_decision, daemon);
-}
-
 /* ---- values ---- */
 
 void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "build.h"
+#include <math.h>
 
 void nm_snapshot_free(struct nm_snapshot *snapshot)
 {
@@ -54,4 +55,30 @@ const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapsh
 		       "bsearch compares the first field");
 	return bsearch(&tid, snapshot->threads, snapshot->nr_threads, sizeof(*snapshot->threads),
 		       nm_compare_u32);
+}
+
+double nm_snapshot_local_share(const struct nm_snapshot *snapshot)
+{
+	double local = 0, total = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->main_node < 0 || !(thread->access_total > 0))
+			continue;
+		local += thread->accesses[thread->main_node];
+		total += thread->access_total;
+	}
+	return total > 0 ? local / total : (double)NAN;
+}
+
+double nm_snapshot_latency(const struct nm_snapshot *snapshot)
+{
+	double cycles = 0, samples = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (isnan(thread->latency))
+			continue;
+		cycles += thread->latency * thread->latency_samples;
+		samples += thread->latency_samples;
+	}
+	return samples > 0 ? cycles / samples : (double)NAN;
 }

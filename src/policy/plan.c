@@ -35,12 +35,21 @@ void nm_plan_clear(struct nm_plan *plan)
 	*plan = (struct nm_plan){0};
 }
 
-void nm_plan_filter(struct nm_plan *plan,
-		    bool (*keep)(void *context, const struct nm_decision *decision), void *context)
+static bool are_allowed(const struct nm_decision *decision,
+			bool (*allows)(void *context, uint32_t pid), void *context)
+{
+	bool allowed = true;
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		allowed &= allows(context, decision->steps[i].pid);
+	return allowed;
+}
+
+void nm_plan_filter(struct nm_plan *plan, bool (*allows)(void *context, uint32_t pid),
+		    void *context)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < plan->count; i++) {
-		if (keep(context, &plan->decisions[i]))
+		if (are_allowed(&plan->decisions[i], allows, context))
 			plan->decisions[kept++] = plan->decisions[i];
 		else
 			nm_decision_clear(&plan->decisions[i]);

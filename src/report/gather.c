@@ -111,19 +111,6 @@ static void gather_candidates(const struct nm_view *view, struct nm_statistics *
 	}
 }
 
-static double mean_latency(const struct nm_snapshot *snapshot)
-{
-	double cycles = 0, samples = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (isnan(thread->latency))
-			continue;
-		cycles += thread->latency * thread->latency_samples;
-		samples += thread->latency_samples;
-	}
-	return samples > 0 ? cycles / samples : (double)NAN;
-}
-
 static void gather_memory(struct nm_memory *memory, struct nm_statistics *ret)
 {
 	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
@@ -171,7 +158,7 @@ void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret)
 		gather_pages(view, ret);
 	if (view->snapshot) {
 		gather_candidates(view, ret);
-		ret->latency = mean_latency(view->snapshot);
+		ret->latency = nm_snapshot_latency(view->snapshot);
 	}
 	if (view->memory)
 		gather_memory(view->memory, ret);
