@@ -14,8 +14,13 @@ int nm_command_dump(void *context)
 	return nm_view_dump(&view);
 }
 
-static void report_pause(struct nm_daemon *daemon)
+int nm_command_pause(void *context)
 {
+	struct nm_daemon *daemon = context;
+	if (daemon->paused)
+		return -EALREADY;
+	nm_pipeline_close(daemon);
+	daemon->paused = true;
 	if (daemon->runtime.unrestored == 0)
 		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
 			  "Paused: all affinities restored, sampling stopped until numa-migrctl "
@@ -25,16 +30,6 @@ static void report_pause(struct nm_daemon *daemon)
 			  "Paused; affinities not restored: %u (kept in the ledger; resume or "
 			  "stop tries again)",
 			  daemon->runtime.unrestored);
-}
-
-int nm_command_pause(void *context)
-{
-	struct nm_daemon *daemon = context;
-	if (daemon->paused)
-		return -EALREADY;
-	nm_pipeline_close(daemon);
-	daemon->paused = true;
-	report_pause(daemon);
 	return daemon->runtime.unrestored ? -EIO : 0;
 }
 
@@ -125,7 +120,7 @@ static int reopen_pipeline(struct nm_daemon *daemon)
 	return r;
 }
 
-void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
+static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 {
 	struct nm_config *old = daemon->config;
 	bool dry_run = nm_daemon_is_dry_run(daemon);
@@ -172,19 +167,6 @@ static void list_errors(const struct nm_config_errors *errors, char *text, size_
 	}
 }
 
-static void report_reload(struct nm_daemon *daemon, int r, const struct nm_config_errors *errors)
-{
-	if (r == 0) {
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Configuration reloaded: %s",
-			  daemon->options.config.path);
-		return;
-	}
-	nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, errors);
-	nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
-		  "Reload failed: %s: %s; keeping previous configuration",
-		  daemon->options.config.path, strerror(-r));
-}
-
 int nm_command_reload(void *context, char *error, size_t size)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -196,9 +178,16 @@ int nm_command_reload(void *context, char *error, size_t size)
 	struct nm_config_files files = daemon->options.config;
 	files.may_be_missing = false;
 	int r = nm_config_load(&files, geteuid(), &errors, &config);
-	if (r == 0)
-		nm_command_apply(daemon, config);
-	report_reload(daemon, r, &errors);
+	if (r == 0) {
+		apply_config(daemon, config);
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Configuration reloaded: %s",
+			  files.path);
+	} else {
+		nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, &errors);
+		nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
+			  "Reload failed: %s: %s; keeping previous configuration", files.path,
+			  strerror(-r));
+	}
 	if (error && size)
 		list_errors(&errors, error, size);
 	(void)sd_notify(0, "READY=1");

@@ -156,17 +156,13 @@ static void daemon_clear(struct nm_daemon *daemon)
 	nm_runtime_close(daemon, false);
 }
 
-static int give_up(struct nm_daemon *daemon, int error)
-{
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Exiting: %s", strerror(-error));
-	return EXIT_FAILURE;
-}
-
 static int end_daemon(struct nm_daemon *daemon, int r)
 {
 	bool restored = daemon->runtime.unrestored == 0;
-	if (r < 0)
-		return give_up(daemon, r);
+	if (r < 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Exiting: %s", strerror(-r));
+		return EXIT_FAILURE;
+	}
 	nm_runtime_close(daemon, restored);
 	return restored ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -348,8 +348,6 @@ void nm_restore_balancing(struct nm_daemon *daemon);
 
 /* ---- report.c: entries of the journal, and the status for systemd ---- */
 
-/* Writes an entry to the journal. */
-void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry);
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
@@ -408,8 +406,6 @@ int nm_command_set_dry_run(void *context, bool wanted);
 /* Raises the share of the control group, or ends that (0 minutes). Returns -EAGAIN during a pause,
  * or -EINVAL. */
 int nm_command_raise_control(void *context, uint32_t minutes, double percent);
-/* Takes over the configuration. */
-void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config);
 
 /* ---- watch.c: descriptors and timers of the loop ---- */
 

@@ -20,39 +20,6 @@ bool nm_loop_interval_continues(const struct nm_daemon *daemon)
 	       !nm_home_stage_must_end_interval(daemon);
 }
 
-/* Policy "auto" checks more often for new processes; the interval continues meanwhile. */
-static bool continues_after_wakeup(struct nm_daemon *daemon)
-{
-	if (daemon->config->threads.policy != NM_POLICY_AUTO)
-		return false;
-	nm_drain(daemon);
-	nm_loop_examine(daemon);
-	return nm_loop_interval_continues(daemon);
-}
-
-static void record_lateness(struct nm_daemon *daemon, uint64_t due_usec)
-{
-	uint64_t now_usec;
-	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 || now_usec < due_usec)
-		return;
-	if (now_usec - due_usec > daemon->tally.late_max_usec)
-		daemon->tally.late_max_usec = now_usec - due_usec;
-}
-
-static void end_interval(struct nm_daemon *daemon)
-{
-	if (!daemon->pipeline.source && daemon->pipeline.no_source_until_ns &&
-	    daemon->last_tick_ns > daemon->pipeline.no_source_until_ns) {
-		nm_pipeline_open_source(daemon);
-	}
-	int r = nm_tick(daemon);
-	if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
-			  strerror(-r));
-	nm_runtime_save(daemon);
-	nm_report_summary(daemon);
-}
-
 /* sd-event would wake up several times in each WatchdogSec=, so the timer does this while it is
  * rare. */
 static void follow_watchdog(struct nm_daemon *daemon)
@@ -71,8 +38,24 @@ static void follow_watchdog(struct nm_daemon *daemon)
 
 void nm_loop_on_timer(struct nm_daemon *daemon)
 {
-	if (!daemon->paused && !continues_after_wakeup(daemon))
-		end_interval(daemon);
+	bool continues = daemon->paused;
+	/* Policy "auto" checks more often for new processes; the interval continues meanwhile. */
+	if (!daemon->paused && daemon->config->threads.policy == NM_POLICY_AUTO) {
+		nm_drain(daemon);
+		nm_loop_examine(daemon);
+		continues = nm_loop_interval_continues(daemon);
+	}
+	if (!continues) {
+		if (!daemon->pipeline.source && daemon->pipeline.no_source_until_ns &&
+		    daemon->last_tick_ns > daemon->pipeline.no_source_until_ns)
+			nm_pipeline_open_source(daemon);
+		int r = nm_tick(daemon);
+		if (r < 0)
+			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
+				  strerror(-r));
+		nm_runtime_save(daemon);
+		nm_report_summary(daemon);
+	}
 	if (nm_clock_ns() - daemon->reported.composed_ns >= NM_NSEC_PER_SEC / 2)
 		nm_report_status(daemon);
 	nm_exporter_tick(daemon);
@@ -80,12 +63,15 @@ void nm_loop_on_timer(struct nm_daemon *daemon)
 	nm_loop_arm(daemon);
 }
 
-static int on_interval(sd_event_source *source, uint64_t usec, void *context)
+static int on_interval(sd_event_source *source, uint64_t due_usec, void *context)
 {
 	struct nm_daemon *daemon = context;
+	uint64_t now_usec;
 	(void)source;
 	nm_cost_begin_handler(daemon);
-	record_lateness(daemon, usec);
+	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) >= 0 &&
+	    now_usec > due_usec && now_usec - due_usec > daemon->tally.late_max_usec)
+		daemon->tally.late_max_usec = now_usec - due_usec;
 	nm_loop_on_timer(daemon);
 	nm_cost_end_handler(daemon);
 	return 0;

@@ -9,16 +9,14 @@
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 
-static bool moves_memory(const struct nm_daemon *daemon)
+int nm_pipeline_open_platform(struct nm_daemon *daemon)
 {
 	const struct nm_config *config = daemon->config;
 	const struct nm_topology *topology = daemon->pipeline.topology; /* NULL while paused */
-	return !nm_daemon_is_dry_run(daemon) && topology && !nm_topology_is_single(topology) &&
-	       (config->threads.policy == NM_POLICY_AUTO || nm_config_follows_pages(config));
-}
-
-int nm_pipeline_open_platform(struct nm_daemon *daemon)
-{
+	bool dry_run = nm_daemon_is_dry_run(daemon);
+	bool moves_memory =
+		!dry_run && topology && !nm_topology_is_single(topology) &&
+		(config->threads.policy == NM_POLICY_AUTO || nm_config_follows_pages(config));
 	/* Root needs no helper. The service's user needs it if the kernel is strict. */
 	struct nm_platform_options options = {
 		.root_path = "/",
@@ -26,8 +24,8 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.worker_socket = NM_WORKER_SOCKET_PATH,
 		.config = {.path = daemon->options.config.path,
 			   .folder = daemon->options.config.folder},
-		.dry_run = nm_daemon_is_dry_run(daemon),
-		.start_workers = moves_memory(daemon),
+		.dry_run = dry_run,
+		.start_workers = moves_memory,
 		.unresponsive = daemon->runtime.unresponsive,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
@@ -179,17 +177,6 @@ void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 	daemon->reported.missing = 0;
 }
 
-static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
-{
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (daemon->options.feed) {
-		nm_source_open_feed(daemon->options.feed, &pipeline->source);
-		return 0;
-	}
-	return nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
-			      error_size, &pipeline->source);
-}
-
 void nm_pipeline_open_source(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -205,7 +192,12 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 		daemon->pipeline.no_source_until_ns = 0;
 		return;
 	}
-	int r = open_source(daemon, error, sizeof(error));
+	int r = 0;
+	if (daemon->options.feed)
+		nm_source_open_feed(daemon->options.feed, &pipeline->source);
+	else
+		r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
+				   sizeof(error), &pipeline->source);
 	if (r < 0 && daemon->pipeline.no_source_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Nothing moved: %s",
 			  error[0] ? error : strerror(-r));

@@ -7,14 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon.h"
-#include "numa-migrd/base.h"
-#include "numa-migrd/proc.h"
 
-void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry)
+static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, nm_clock_ns());
 }
@@ -31,7 +28,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	va_end(arguments);
 	nm_entry_begin(&entry, message, priority);
 	nm_entry_text(&entry, "%s", text);
-	nm_report_entry(daemon, &entry);
+	emit(daemon, &entry);
 }
 
 void nm_report_start(struct nm_daemon *daemon)
@@ -39,21 +36,7 @@ void nm_report_start(struct nm_daemon *daemon)
 	const struct nm_view view = nm_views_of(daemon);
 	struct nm_entry entry;
 	nm_entry_start(&entry, &view, daemon->seed);
-	nm_report_entry(daemon, &entry);
-}
-
-/* Without a PMU, accesses are page faults: logs which faults are sampled, and how to get more. */
-static void report_first_touches(struct nm_daemon *daemon)
-{
-	/* Homes are also chosen without accesses. */
-	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO;
-	/* A working sampling.inject would make repeated accesses visible. */
-	bool refused = daemon->config->sampling.inject != NM_INJECT_NONE;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
-		  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it to %d",
-		  nm_balancing_off_text(daemon->machine.balancing),
-		  refused ? "fix sampling.inject" : "set sampling.inject",
-		  nm_balancing_with(daemon->machine.balancing, true));
+	emit(daemon, &entry);
 }
 
 const char *nm_injection_failure_effect(struct nm_daemon *daemon)
@@ -66,12 +49,22 @@ const char *nm_injection_failure_effect(struct nm_daemon *daemon)
 
 void nm_report_sampling_source(struct nm_daemon *daemon)
 {
+	const struct nm_config *config = daemon->config;
 	bool first_touches = nm_samples_first_touches_only(daemon);
 	if (first_touches == daemon->reported.first_touches)
 		return;
 	daemon->reported.first_touches = first_touches;
+	/* Without a PMU, accesses are page faults; homes are also chosen without them. A working
+	 * sampling.inject would make repeated accesses visible. */
 	if (first_touches)
-		report_first_touches(daemon);
+		nm_report(daemon, NM_MESSAGE_PROBLEM,
+			  config->threads.policy == NM_POLICY_AUTO ? LOG_NOTICE : LOG_WARNING,
+			  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it "
+			  "to %d",
+			  nm_balancing_off_text(daemon->machine.balancing),
+			  config->sampling.inject != NM_INJECT_NONE ? "fix sampling.inject"
+								    : "set sampling.inject",
+			  nm_balancing_with(daemon->machine.balancing, true));
 	else if (!nm_lacks_accesses(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "Repeated accesses are sampled again");
@@ -99,7 +92,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	reported->missing = snapshot->missing;
 	reported->performance = performance;
 	nm_entry_performance(&entry, performance, snapshot);
-	nm_report_entry(daemon, &entry);
+	emit(daemon, &entry);
 }
 
 static void report_other(void *context, const struct nm_other *other, uint32_t pid)
@@ -115,7 +108,7 @@ void nm_report_workers(struct nm_daemon *daemon)
 	struct nm_entry entry;
 	while (platform->ops->worker_news && platform->ops->worker_news(platform, &news)) {
 		nm_entry_worker(&entry, &news);
-		nm_report_entry(daemon, &entry);
+		emit(daemon, &entry);
 	}
 }
 
@@ -160,7 +153,7 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
 	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))
 		entry.priority = LOG_DEBUG;
-	nm_report_entry(daemon, &entry);
+	emit(daemon, &entry);
 }
 
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
@@ -195,7 +188,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	nm_lines_decision(daemon->options.lines, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
 	entry.domain = nm_roster_domain(daemon->pipeline.roster, decision->steps[0].pid);
-	nm_report_entry(daemon, &entry);
+	emit(daemon, &entry);
 	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
 }
 
@@ -206,7 +199,7 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 	struct nm_entry entry;
 	nm_lines_verdict(daemon->options.lines, verdict);
 	nm_entry_verdict(&entry, &context, verdict);
-	nm_report_entry(daemon, &entry);
+	emit(daemon, &entry);
 	nm_history_judge(&daemon->history, verdict, &entry);
 }
 
@@ -224,33 +217,27 @@ void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 #define STATUS_NS (10 * NM_NSEC_PER_SEC)
 
-static void write_summary(struct nm_daemon *daemon)
-{
-	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
-	struct nm_statistics statistics;
-	struct nm_entry entry;
-
-	daemon->tally.suppressed += suppressed;
-	const struct nm_view view = nm_views_of(daemon);
-	nm_view_statistics(&view, &statistics);
-	for (enum nm_summary summary = NM_SUMMARY_THREADS; summary <= NM_SUMMARY_PAGES; summary++) {
-		if ((summary == NM_SUMMARY_HOMES && !nm_placement_of(daemon)) ||
-		    (summary == NM_SUMMARY_PAGES && !daemon->pipeline.pages))
-			continue;
-		nm_entry_summary(&entry, &statistics, summary, suppressed);
-		nm_report_entry(daemon, &entry);
-	}
-}
-
 void nm_report_summary(struct nm_daemon *daemon)
 {
+	struct nm_statistics statistics;
+	struct nm_entry entry;
 	uint64_t now_ns = nm_clock_ns();
 	if (daemon->reported.summary_ns == 0)
 		daemon->reported.summary_ns = now_ns;
 	if (!daemon->pipeline.source || now_ns - daemon->reported.summary_ns < SUMMARY_NS)
 		return;
 	daemon->reported.summary_ns = now_ns;
-	write_summary(daemon);
+	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
+	daemon->tally.suppressed += suppressed;
+	const struct nm_view view = nm_views_of(daemon);
+	nm_view_statistics(&view, &statistics);
+	for (enum nm_summary summary = NM_SUMMARY_THREADS; summary <= NM_SUMMARY_PAGES; summary++) {
+		if ((summary == NM_SUMMARY_HOMES && !view.placement) ||
+		    (summary == NM_SUMMARY_PAGES && !view.pages))
+			continue;
+		nm_entry_summary(&entry, &statistics, summary, suppressed);
+		emit(daemon, &entry);
+	}
 }
 
 /* Returns whether both lines report the same state: what precedes their first number is equal. */

@@ -72,16 +72,6 @@ static void report_damage(struct nm_daemon *daemon, const struct nm_restoration 
 			  "Damaged ledger kept as " NM_LEDGER_DAMAGED " in the runtime directory");
 }
 
-static void report_restored(struct nm_daemon *daemon, int restored,
-			    const struct nm_restoration *found)
-{
-	if (restored > 0 || found->failed > 0)
-		nm_report(daemon, NM_MESSAGE_RESTORE, found->failed ? LOG_WARNING : LOG_NOTICE,
-			  "Recovered after unclean shutdown: %d affinit%s restored, %u failed",
-			  restored, nm_plural((unsigned)restored, "y", "ies"), found->failed);
-	report_damage(daemon, found);
-}
-
 /* If root runs the daemon, there is no helper that would have restored the sysctl. */
 static void restore_balancing(const struct nm_daemon *daemon)
 {
@@ -138,7 +128,11 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 		return rename_damaged_ledger(daemon);
 	if (r < 0)
 		return r;
-	report_restored(daemon, r, &found);
+	if (r > 0 || found.failed > 0)
+		nm_report(daemon, NM_MESSAGE_RESTORE, found.failed ? LOG_WARNING : LOG_NOTICE,
+			  "Recovered after unclean shutdown: %d affinit%s restored, %u failed", r,
+			  nm_plural((unsigned)r, "y", "ies"), found.failed);
+	report_damage(daemon, &found);
 	daemon->runtime.ledger_was_damaged |= found.bad_lines > 0;
 	return found.failed > 0 || found.bad_lines > 0;
 }

@@ -7,13 +7,6 @@
 
 /* ---- metrics ---- */
 
-static double history_decay(const struct nm_config *config, uint64_t interval_ns)
-{
-	if (config->rules.history_s <= 0)
-		return 0;
-	return exp2(-(double)interval_ns / (config->rules.history_s * (double)NM_NSEC_PER_SEC));
-}
-
 static uint32_t sampled_kinds(const struct nm_source_status *status)
 {
 	uint32_t kinds = 0;
@@ -37,10 +30,11 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			  const struct nm_figures **ret)
 {
 	const struct nm_source_status *status = source_status(daemon);
+	double half_life_ns = daemon->config->rules.history_s * (double)NM_NSEC_PER_SEC;
 	struct nm_metrics_interval interval = {
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
-		.keep = history_decay(daemon->config, interval_ns),
+		.keep = half_life_ns > 0 ? exp2(-(double)interval_ns / half_life_ns) : 0,
 		.min_samples = daemon->config->rules.min_samples,
 		.kinds = sampled_kinds(status),
 	};
@@ -53,12 +47,6 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 /* Long enough that a lull does not change the meaning of P, and short enough to detect a source
  * that has stopped. */
 #define LATENCY_MEMORY_INTERVALS 60
-
-static bool had_latencies(const struct nm_daemon *daemon)
-{
-	return daemon->pipeline.latency_seen &&
-	       daemon->tally.intervals - daemon->pipeline.latency_seen <= LATENCY_MEMORY_INTERVALS;
-}
 
 /* ---- policy and plan ---- */
 
@@ -170,28 +158,31 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan rollbacks = {0};
+	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
-		.topology = daemon->pipeline.topology,
+		.topology = pipeline->topology,
 		.config = daemon->config,
 		.figures = figures,
 		.nr_figures = nr_figures,
 		.busy_share = daemon->machine.load.busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
-		.had_latencies = had_latencies(daemon),
+		.had_latencies = pipeline->latency_seen &&
+				 daemon->tally.intervals - pipeline->latency_seen <=
+					 LATENCY_MEMORY_INTERVALS,
 		.kernel_balances = nm_balances_nodes(daemon->machine.balancing),
 	};
-	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
+	input.nr_members = nm_roster_members(pipeline->roster, &input.members);
 
 	nm_views_clear(daemon); /* before the next one is built, because they are large */
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
-	if (daemon->pipeline.memory)
-		nm_memory_follow(daemon->pipeline.memory, snapshot);
+	if (pipeline->memory)
+		nm_memory_follow(pipeline->memory, snapshot);
 	if (snapshot->has_latencies)
-		daemon->pipeline.latency_seen = daemon->tally.intervals;
+		pipeline->latency_seen = daemon->tally.intervals;
 	daemon->tally.local_share = nm_snapshot_local_share(snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
@@ -204,13 +195,13 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
 	if (rollbacks.count == 0 && may_propose)
 		r = propose(daemon, snapshot);
-	if (r == 0 && daemon->pipeline.pages) {
+	if (r == 0 && pipeline->pages) {
 		struct nm_page_stage_input pages = nm_page_input(daemon, snapshot);
 		pages.interval_ns = interval_ns;
 		pages.figures = figures;
 		pages.nr_figures = nr_figures;
 		pages.may_move = nm_balancing_leaves_pages(daemon);
-		nm_page_stage_tick(daemon->pipeline.pages, &pages);
+		nm_page_stage_tick(pipeline->pages, &pages);
 	}
 	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);
 	return r;

@@ -98,15 +98,6 @@ static void leave_alone(struct nm_daemon *daemon, const struct nm_trial_program 
 			processes[i]->left_alone = left_alone;
 }
 
-/* A day is one of local time. */
-static void follow_day(struct nm_trial *group)
-{
-	time_t now_s = (time_t)(nm_clock_realtime_usec() / 1000000);
-	struct tm local;
-	if (localtime_r(&now_s, &local))
-		nm_trial_follow_day(group, local.tm_yday);
-}
-
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
 			 uint64_t now_ns, uint64_t interval_ns)
 {
@@ -115,7 +106,10 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 	const struct nm_trial_process *processes;
 	/* First touches alone would show that all accesses are local. */
 	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
-	follow_day(group);
+	time_t now_s = (time_t)(nm_clock_realtime_usec() / 1000000);
+	struct tm local;
+	if (localtime_r(&now_s, &local)) /* a day begins at local midnight */
+		nm_trial_follow_day(group, local.tm_yday);
 	size_t nr_processes = nm_trial_processes(group, &processes);
 	if (nr_processes == 0)
 		return;
