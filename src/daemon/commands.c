@@ -47,45 +47,28 @@ int nm_command_resume(void *context)
 	return 0;
 }
 
-/* The process has not been sampled yet: it is only added to the list. */
-static int release_unknown(struct nm_daemon *daemon, uint32_t pid)
-{
-	int r = nm_released_list_release(daemon->runtime.released, daemon->pipeline.platform, pid);
-	if (r == 0)
-		nm_runtime_save(daemon);
-	return r;
-}
-
-static int release_while_paused(struct nm_daemon *daemon, uint32_t pid)
-{
-	int r = nm_pipeline_open_platform(daemon);
-	if (r == 0)
-		r = release_unknown(daemon, pid);
-	nm_pipeline_close(daemon);
-	return r;
-}
-
-static int release_known(struct nm_daemon *daemon, uint32_t pid)
-{
-	int r = nm_roster_release(daemon->pipeline.roster, pid);
-	if (r < 0)
-		return r;
-	if (daemon->pipeline.pages)
-		nm_page_stage_drop(daemon->pipeline.pages, pid);
-	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
-	nm_runtime_save(daemon);
-	return failed ? -EIO : 0;
-}
-
 int nm_command_release(void *context, uint32_t pid)
 {
 	struct nm_daemon *daemon = context;
-	int r = daemon->paused ? release_while_paused(daemon, pid) : release_known(daemon, pid);
-	if (r == -ESRCH && !daemon->paused)
-		r = release_unknown(daemon, pid);
-	if (r == 0 || r == -EIO)
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	int r = daemon->paused ? nm_pipeline_open_platform(daemon)
+			       : nm_roster_release(pipeline->roster, pid);
+	/* A process that has not been sampled yet is only added to the list. */
+	if (r == (daemon->paused ? 0 : -ESRCH)) {
+		r = nm_released_list_release(daemon->runtime.released, pipeline->platform, pid);
+	} else if (r == 0) {
+		if (pipeline->pages)
+			nm_page_stage_drop(pipeline->pages, pid);
+		if (nm_actuator_return_process(pipeline->actuator, pid) > 0)
+			r = -EIO;
+	}
+	if (r == 0 || r == -EIO) {
+		nm_runtime_save(daemon);
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
 			  "Released PID %" PRIu32 ": not managed until it ends", pid);
+	}
+	if (daemon->paused)
+		nm_pipeline_close(daemon);
 	return r;
 }
 

@@ -51,17 +51,6 @@ static int open_runtime(struct nm_daemon *daemon)
 	return r;
 }
 
-static void choose_seed(struct nm_daemon *daemon)
-{
-	daemon->seed = daemon->options.seed;
-	/* Keeps the value positive in signed 64-bit integers of any reader; the option has the
-	 * same limit. */
-	if (daemon->seed == 0 &&
-	    getrandom(&daemon->seed, sizeof(daemon->seed), 0) == sizeof(daemon->seed))
-		daemon->seed >>= 1;
-	nm_rng_seed(&daemon->rng, daemon->seed);
-}
-
 /* Called before the first lease: none of these signals may end the process while leases exist. */
 static int hold_signals(void)
 {
@@ -112,7 +101,13 @@ static void confine(struct nm_daemon *daemon)
 
 static int run_daemon(struct nm_daemon *daemon)
 {
-	choose_seed(daemon);
+	daemon->seed = daemon->options.seed;
+	/* Keeps the value positive in signed 64-bit integers of any reader; the option has the
+	 * same limit. */
+	if (daemon->seed == 0 &&
+	    getrandom(&daemon->seed, sizeof(daemon->seed), 0) == sizeof(daemon->seed))
+		daemon->seed >>= 1;
+	nm_rng_seed(&daemon->rng, daemon->seed);
 	daemon->next_decision = 1;
 	daemon->tally.started_s = (uint64_t)time(NULL);
 	daemon->tally.local_share = NAN;
@@ -156,17 +151,6 @@ static void daemon_clear(struct nm_daemon *daemon)
 	nm_runtime_close(daemon, false);
 }
 
-static int end_daemon(struct nm_daemon *daemon, int r)
-{
-	bool restored = daemon->runtime.unrestored == 0;
-	if (r < 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Exiting: %s", strerror(-r));
-		return EXIT_FAILURE;
-	}
-	nm_runtime_close(daemon, restored);
-	return restored ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 /* --restore without memory: the ledger stays as it is. */
 static void end_restore(int signal)
 {
@@ -191,5 +175,13 @@ int nm_daemon_run(const struct nm_options *options)
 		nm_runtime_close(&daemon, r == 0);
 		return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	return r < 0 ? EXIT_FAILURE : end_daemon(&daemon, run_daemon(&daemon));
+	if (r < 0)
+		return EXIT_FAILURE;
+	r = run_daemon(&daemon);
+	if (r < 0) {
+		nm_report(&daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Exiting: %s", strerror(-r));
+		return EXIT_FAILURE;
+	}
+	nm_runtime_close(&daemon, daemon.runtime.unrestored == 0);
+	return daemon.runtime.unrestored == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

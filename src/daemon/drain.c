@@ -50,36 +50,19 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 }
 
 /*
- * Returns the time of an event on the clock of the main loop. perf uses another clock, so only the
- * time between two records is known. The newest record is assumed to be from now, so that no record
- * appears older than it is.
+ * Events have the time of perf's clock, so that only the time between two records is known. The
+ * newest record is assumed to be from now, so that no record appears older than it is.
  */
-static uint64_t event_time_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
-			      uint64_t now_ns)
-{
-	uint64_t age_ns = daemon->drained.newest_ns - event->time_ns;
-	return age_ns < now_ns ? now_ns - age_ns : now_ns;
-}
-
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	size_t count = daemon->drained.nr_events;
 	nm_autofree struct nm_task_event **order = nm_must(calloc(count + 1, sizeof(*order)));
 	daemon->drained.nr_events = 0;
 	nm_task_events_order(daemon->drained.events, count, order);
-	for (size_t i = 0; i < count; i++)
-		dispatch_event(daemon, order[i], event_time_ns(daemon, order[i], now_ns));
-}
-
-/* Lost records may include forks, and forks may happen on a CPU without a ring. Inherited leases
- * are then found by other means. */
-static void check_losses(struct nm_daemon *daemon)
-{
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	int usable = hwloc_bitmap_weight(daemon->pipeline.topology->usable);
-	if (status->counts.lost != daemon->drained.lost_seen || (int)status->cpus_open < usable)
-		nm_actuator_records_lost(daemon->pipeline.actuator);
-	daemon->drained.lost_seen = status->counts.lost;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t age_ns = daemon->drained.newest_ns - order[i]->time_ns;
+		dispatch_event(daemon, order[i], age_ns < now_ns ? now_ns - age_ns : now_ns);
+	}
 }
 
 void nm_drain(struct nm_daemon *daemon)
@@ -95,7 +78,13 @@ void nm_drain(struct nm_daemon *daemon)
 		.context = daemon, .on_sample = handle_sample, .on_task = store_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	daemon->costs.drain_ns += nm_own_cpu_ns() - before_ns;
-	check_losses(daemon);
+	/* Lost records may include forks, and forks may happen on a CPU without a ring. Inherited
+	 * leases are then found by other means. */
+	const struct nm_source_status *status = nm_source_status(pipeline->source);
+	if (status->counts.lost != daemon->drained.lost_seen ||
+	    (int)status->cpus_open < hwloc_bitmap_weight(pipeline->topology->usable))
+		nm_actuator_records_lost(pipeline->actuator);
+	daemon->drained.lost_seen = status->counts.lost;
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to
 	 * another budget. */
 	before_ns = nm_own_cpu_ns();

@@ -14,20 +14,6 @@ static void report_refusal(struct nm_daemon *daemon, const char *what, int error
 		  nm_injection_failure_effect(daemon));
 }
 
-/* Tested once per configuration, on a page of this process. */
-static void probe_soft_dirty(struct nm_daemon *daemon)
-{
-	int r = nm_inject_probe(daemon->pipeline.platform);
-	daemon->injection.unusable = r < 0;
-	if (r == -EOPNOTSUPP)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "sampling.inject = \"soft_dirty_unsafe\" has no effect: kernel without "
-			  "CONFIG_MEM_SOFT_DIRTY%s",
-			  nm_injection_failure_effect(daemon));
-	else if (r < 0)
-		report_refusal(daemon, "sampling.inject = \"soft_dirty_unsafe\"", r, NULL);
-}
-
 /* A helper that is slow only because it is being started is tried again by nm_inject(). */
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
@@ -54,8 +40,18 @@ void nm_inject_configure(struct nm_daemon *daemon)
 	else if (daemon->machine.balancing_switched)
 		switch_balancing(daemon, -1);
 	daemon->machine.balancing_switched = inject == NM_INJECT_NUMA_BALANCING;
-	if (inject == NM_INJECT_SOFT_DIRTY)
-		probe_soft_dirty(daemon);
+	if (inject != NM_INJECT_SOFT_DIRTY)
+		return;
+	/* Tested once per configuration, on a page of this process. */
+	int r = nm_inject_probe(daemon->pipeline.platform);
+	daemon->injection.unusable = r < 0;
+	if (r == -EOPNOTSUPP)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "sampling.inject = \"soft_dirty_unsafe\" has no effect: kernel without "
+			  "CONFIG_MEM_SOFT_DIRTY%s",
+			  nm_injection_failure_effect(daemon));
+	else if (r < 0)
+		report_refusal(daemon, "sampling.inject = \"soft_dirty_unsafe\"", r, NULL);
 }
 
 static void protect_targets(struct nm_daemon *daemon)

@@ -316,23 +316,16 @@ void nm_exporter_tick(struct nm_daemon *daemon)
 
 /* ---- the sources of what is shown ---- */
 
-static double *sum_served(const struct nm_topology *topology, const struct nm_figures *figures,
-			  size_t nr_figures)
-{
-	double *served = nm_must(calloc(topology->nr_nodes, sizeof(*served)));
-	for (size_t i = 0; i < nr_figures; i++)
-		for (unsigned node = 0;
-		     isfinite(figures[i].access_total) && node < topology->nr_nodes; node++)
-			served[node] += figures[i].accesses[node];
-	return served;
-}
-
 void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures)
 {
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	double *served = nm_must(calloc(nr_nodes, sizeof(*served)));
+	for (size_t i = 0; i < nr_figures; i++)
+		for (unsigned k = 0; isfinite(figures[i].access_total) && k < nr_nodes; k++)
+			served[k] += figures[i].accesses[k];
 	nm_views_clear(daemon);
-	daemon->views.snapshot = snapshot;
-	daemon->views.served = sum_served(daemon->pipeline.topology, figures, nr_figures);
+	daemon->views = (struct nm_views){snapshot, served};
 }
 
 void nm_views_clear(struct nm_daemon *daemon)

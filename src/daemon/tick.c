@@ -207,17 +207,6 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	return r;
 }
 
-/* Policy "kmaf" ages the matrix of communication itself. With other policies it is aged here, so
- * that it reflects recent accesses. */
-static void age_communication(struct nm_daemon *daemon, uint64_t now_ns)
-{
-	struct nm_memory *memory = daemon->pipeline.memory;
-	if (memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
-	    nm_kmaf_ends_period(&daemon->pipeline.aged, daemon->config, nm_interval_s(daemon),
-				now_ns))
-		nm_affinity_age(nm_memory_affinity(memory));
-}
-
 int nm_tick(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -257,7 +246,11 @@ int nm_tick(struct nm_daemon *daemon)
 	update_leases(daemon, figures, (size_t)count, now_ns);
 	if (pipeline->memory)
 		nm_memory_update(pipeline->memory);
-	age_communication(daemon, now_ns);
+	/* Policy "kmaf" ages the matrix of communication itself. With other policies it is aged
+	 * here, so that it reflects recent accesses. */
+	if (pipeline->memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
+	    nm_kmaf_ends_period(&pipeline->aged, daemon->config, nm_interval_s(daemon), now_ns))
+		nm_affinity_age(nm_memory_affinity(pipeline->memory));
 
 	nm_inject(daemon);
 	if (pipeline->source)

@@ -19,34 +19,6 @@ static double resident_bytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* ---- also while the service is paused ---- */
-
-static void gather_service(const struct nm_view *view, struct nm_statistics *ret)
-{
-	const struct nm_tally *tally = view->tally;
-	ret->parts |= 1U << NM_PART_SERVICE;
-	ret->tally = *tally;
-	ret->service.version = view->version;
-	ret->service.source = "none";
-	ret->service.policy = nm_config_policy_name(view->config);
-	ret->service.pages_policy = nm_page_policy_name(view->config->pages.policy);
-	ret->service.paused = view->paused;
-	ret->service.dry_run = view->dry_run;
-	ret->service.blind = view->blind;
-	ret->service.idle = !view->paused && nm_topology_is_single(view->topology);
-	ret->service.homes = view->config->threads.policy == NM_POLICY_AUTO;
-	ret->service.unrestored = view->unrestored;
-	ret->service.interval_s = view->interval_s;
-	ret->service.started_s = tally->started_s ? (double)tally->started_s : (double)NAN;
-	ret->service.late_max_ms = tally->late_max_usec / 1000;
-	ret->service.cpu_ns = view->cpu_ns;
-	if (!view->source)
-		return;
-	ret->parts |= 1U << NM_PART_SOURCE;
-	ret->source = *nm_source_status(view->source);
-	ret->service.source = ret->source.name;
-}
-
 static void gather_trial(const struct nm_trial *group, struct nm_statistics *ret)
 {
 	const struct nm_trial_difference *yesterday = nm_trial_yesterday(group);
@@ -62,32 +34,6 @@ static void gather_trial(const struct nm_trial *group, struct nm_statistics *ret
 	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
 		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
 			ret->sums[measure][arm] = *nm_trial_sums(group, measure, arm);
-}
-
-static void gather_pages(const struct nm_view *view, struct nm_statistics *ret)
-{
-	ret->parts |= 1U << NM_PART_PAGES;
-	ret->pages = view->pages->tally;
-	ret->pages_standing = nm_balancing_text_of(view->balancing_mode)->name;
-	ret->mover = nm_mover_counts(view->pages->mover);
-	ret->pages_remembered = nm_migrations_remembered(view->migrations);
-	ret->memory_imbalance = view->pages->contention.imbalance;
-}
-
-/* ---- while it runs ---- */
-
-static void gather_tasks(const struct nm_view *view, struct nm_statistics *ret)
-{
-	const struct nm_snapshot *snapshot = view->snapshot;
-	ret->parts |= 1U << NM_PART_TASKS;
-	ret->nodes = view->topology->nr_nodes;
-	ret->roster = nm_roster_counts(view->roster);
-	ret->processes_active = ret->roster.processes_managed - ret->roster.processes_observed;
-	ret->threads_measured = snapshot ? snapshot->measured : 0;
-	ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
-	ret->leases = nm_actuator_leases(view->actuator);
-	if (view->platform->ops->worker_counts)
-		view->platform->ops->worker_counts(view->platform, &ret->workers);
 }
 
 /* The reasons for which a lottery considers or ignores the threads that ran in the last interval.
@@ -111,38 +57,46 @@ static void gather_candidates(const struct nm_view *view, struct nm_statistics *
 	}
 }
 
-static void gather_memory(struct nm_memory *memory, struct nm_statistics *ret)
-{
-	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
-	ret->parts |= 1U << NM_PART_MEMORY;
-	ret->tracked = nm_pages_counts(nm_memory_pages(memory));
-	ret->sharing = nm_affinity_counts(nm_memory_affinity(memory));
-	ret->exclusivity = nm_exclusivity_average(&sums);
-}
-
-static void gather_balance(const struct nm_view *view, struct nm_statistics *ret)
-{
-	const struct nm_balancer *balancer = view->balancer;
-	ret->parts |= 1U << NM_PART_BALANCE;
-	ret->selection = nm_selection_name(view->config->threads.selection);
-	ret->balance = balancer->state;
-	ret->balancer = balancer->tally;
-	ret->dtas = !view->config->threads.dtas	 ? "off"
-		    : balancer->dtas_unavailable ? "unavailable"
-		    : balancer->split		 ? "on"
-						 : "undecided";
-}
-
 void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret)
 {
-	*ret = (struct nm_statistics){0};
-	gather_service(view, ret);
-	if (!view->paused)
-		gather_tasks(view, ret);
+	const struct nm_snapshot *snapshot = view->snapshot;
+	const struct nm_tally *tally = view->tally;
+	*ret = (struct nm_statistics){.parts = 1U << NM_PART_SERVICE, .tally = *tally};
+	ret->service.version = view->version;
+	ret->service.source = "none";
+	ret->service.policy = nm_config_policy_name(view->config);
+	ret->service.pages_policy = nm_page_policy_name(view->config->pages.policy);
+	ret->service.paused = view->paused;
+	ret->service.dry_run = view->dry_run;
+	ret->service.blind = view->blind;
+	ret->service.idle = !view->paused && nm_topology_is_single(view->topology);
+	ret->service.homes = view->config->threads.policy == NM_POLICY_AUTO;
+	ret->service.unrestored = view->unrestored;
+	ret->service.interval_s = view->interval_s;
+	ret->service.started_s = tally->started_s ? (double)tally->started_s : (double)NAN;
+	ret->service.late_max_ms = tally->late_max_usec / 1000;
+	ret->service.cpu_ns = view->cpu_ns;
+	if (view->source) {
+		ret->parts |= 1U << NM_PART_SOURCE;
+		ret->source = *nm_source_status(view->source);
+		ret->service.source = ret->source.name;
+	}
+	if (view->paused)
+		return;
+	ret->parts |= 1U << NM_PART_TASKS;
+	ret->nodes = view->topology->nr_nodes;
+	ret->roster = nm_roster_counts(view->roster);
+	ret->processes_active = ret->roster.processes_managed - ret->roster.processes_observed;
+	ret->threads_measured = snapshot ? snapshot->measured : 0;
+	ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
+	ret->leases = nm_actuator_leases(view->actuator);
+	if (view->platform->ops->worker_counts)
+		view->platform->ops->worker_counts(view->platform, &ret->workers);
 }
 
 void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret)
 {
+	const struct nm_balancer *balancer = view->balancer;
 	nm_view_totals(view, ret);
 	nm_status_line(ret, ret->service.line, sizeof(ret->service.line));
 	ret->service.summary = ret->service.line;
@@ -154,14 +108,33 @@ void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret)
 	ret->homes_now = nm_placement_homes(view->placement);
 	if (view->trial && view->config->verify.control_percent > 0)
 		gather_trial(view->trial, ret);
-	if (view->pages)
-		gather_pages(view, ret);
+	if (view->pages) {
+		ret->parts |= 1U << NM_PART_PAGES;
+		ret->pages = view->pages->tally;
+		ret->pages_standing = nm_balancing_text_of(view->balancing_mode)->name;
+		ret->mover = nm_mover_counts(view->pages->mover);
+		ret->pages_remembered = nm_migrations_remembered(view->migrations);
+		ret->memory_imbalance = view->pages->contention.imbalance;
+	}
 	if (view->snapshot) {
 		gather_candidates(view, ret);
 		ret->latency = nm_snapshot_latency(view->snapshot);
 	}
-	if (view->memory)
-		gather_memory(view->memory, ret);
-	if (view->balancer)
-		gather_balance(view, ret);
+	if (view->memory) {
+		struct nm_exclusivity sums = nm_memory_exclusivity(view->memory);
+		ret->parts |= 1U << NM_PART_MEMORY;
+		ret->tracked = nm_pages_counts(nm_memory_pages(view->memory));
+		ret->sharing = nm_affinity_counts(nm_memory_affinity(view->memory));
+		ret->exclusivity = nm_exclusivity_average(&sums);
+	}
+	if (balancer) {
+		ret->parts |= 1U << NM_PART_BALANCE;
+		ret->selection = nm_selection_name(view->config->threads.selection);
+		ret->balance = balancer->state;
+		ret->balancer = balancer->tally;
+		ret->dtas = !view->config->threads.dtas	 ? "off"
+			    : balancer->dtas_unavailable ? "unavailable"
+			    : balancer->split		 ? "on"
+							 : "undecided";
+	}
 }
