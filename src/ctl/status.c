@@ -7,12 +7,17 @@ static json_int_t number_of(const json_t *status, const char *name)
 	return json_integer_value(json_object_get(status, name));
 }
 
+/* Only policy "auto" places processes. */
 static json_t *policy_text(const json_t *status)
 {
-	bool dry_run = json_is_true(json_object_get(status, "dry_run"));
+	const char *end = json_is_true(json_object_get(status, "dry_run")) ? ", dry run" : "";
 	const char *policy = json_string_value(json_object_get(status, "policy"));
-	return json_sprintf("%s, %lld placed%s", policy ? policy : "none",
-			    number_of(status, "processes_placed"), dry_run ? ", dry run" : "");
+	if (!policy)
+		return NULL;
+	if (!json_object_get(status, "processes_placed"))
+		return json_sprintf("%s%s", policy, end);
+	return json_sprintf("%s, processes placed: %lld%s", policy,
+			    number_of(status, "processes_placed"), end);
 }
 
 static json_t *verdicts_text(const json_t *status)
@@ -24,15 +29,16 @@ static json_t *verdicts_text(const json_t *status)
 		number_of(status, "verdicts_inconclusive"));
 }
 
-/* Returns the lines for display; NULL: out of memory. */
+/* Returns the lines for display, without those whose values are missing. */
 static json_t *lines_of(const json_t *status)
 {
-	double cost = json_number_value(json_object_get(status, "cpu_share"));
-	return json_pack("{sO*sO*sosososO*sO*}", "state", json_object_get(status, "summary"),
+	const json_t *cost = json_object_get(status, "cpu_share");
+	return json_pack("{sO*sO*so*soso*sO*sO*}", "state", json_object_get(status, "summary"),
 			 "sampling", json_object_get(status, "source"), "policy",
 			 policy_text(status), "verdicts", verdicts_text(status), "cost",
-			 json_sprintf("%.2f %% of one CPU", 100 * cost), "today",
-			 json_object_get(status, "compared_today"), "yesterday",
+			 cost ? json_sprintf("%.2f %% of one CPU", 100 * json_number_value(cost))
+			      : NULL,
+			 "today", json_object_get(status, "compared_today"), "yesterday",
 			 json_object_get(status, "compared_yesterday"));
 }
 
@@ -46,7 +52,7 @@ int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
 	json_t *status = json_object_get(document, "status");
 	if (ctl->json)
 		return nm_ctl_print_document("status", json_incref(status));
-	nm_auto(json_decrefp) json_t *lines = lines_of(status);
+	nm_auto(json_decrefp) json_t *lines = nm_must(lines_of(status));
 	nm_ctl_print_lines(stdout, &ctl->style, lines);
 	return nm_ctl_close_output();
 }

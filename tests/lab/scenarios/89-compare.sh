@@ -74,7 +74,7 @@ report_run() { # ID SET FORM MODE SEED BEFORE AFTER AGENT_S
 show_journal() { # ID BEFORE AFTER
 	[[ -e $LAB/given/journal ]] || return 0
 	echo "journal # $1: from ${2%% *} to ${3%% *}"
-	{ journalctl -q -b -u numa-migrd -o short-unix --since "@${2%%.*}" && numa-migrctl status; } 2>&1 | sed 's/^/journal /'
+	{ journalctl -q -b -u numa-migrd -o short-unix --since "@${2%%.*}" && numa-migrctl status --json; } 2>&1 | sed 's/^/journal /'
 }
 
 # Of each node "NODE FREE HIGH", in MiB: its free memory, and the watermark up to which the kernel reclaims. Without
