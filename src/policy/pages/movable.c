@@ -53,12 +53,6 @@ bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, u
 
 static void refuse(struct nm_page_process *process, uint64_t address, unsigned times)
 {
-	struct nm_page_refusal *refusal = refusal_of(process, address);
-
-	if (refusal) {
-		refusal->times += times;
-		return;
-	}
 	if (process->nr_refusals >= REFUSALS_MAX)
 		return;
 	NM_RESERVE(process->refusals, process->refusal_capacity, process->nr_refusals);
@@ -124,12 +118,15 @@ void nm_page_note(struct nm_page_process *process, const struct nm_page_step *st
 	bool failed = step->fate == NM_PAGE_FATE_FAILED;
 	bool refused = (step->fate == NM_PAGE_FATE_REFUSED && step->error != -ENOSPC) ||
 		       (failed && step->error != -ENOMEM && step->error != -ENOENT);
+	unsigned times = step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES;
 	struct nm_page_refusal *refusal = refusal_of(process, step->address);
 
-	if (step->fate == NM_PAGE_FATE_MOVED && refusal)
+	if (refusal && step->fate == NM_PAGE_FATE_MOVED)
 		refusal->times = 0;
+	else if (refusal && refused)
+		refusal->times += times;
 	else if (refused)
-		refuse(process, step->address, step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
+		refuse(process, step->address, times);
 	if (of_range && (step->fate == NM_PAGE_FATE_UNTRIED || (failed && step->error == -ENOMEM)))
 		nm_page_ranges_mark_missed(process, step->address);
 }

@@ -19,9 +19,7 @@ static int by_process_and_address(const void *left, const void *right)
 {
 	const struct nm_page_selection *a = left, *b = right;
 
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return (a->page.address > b->page.address) - (a->page.address < b->page.address);
+	return NM_COMPARE(a->pid, b->pid) ?: NM_COMPARE(a->page.address, b->page.address);
 }
 
 struct nm_page_process *nm_page_process_of(const struct nm_column *processes, uint32_t pid)
