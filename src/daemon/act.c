@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the configured policy, and carries out plans: moves threads, records and reports the result,
  * and handles refusals. */
-#include <unistd.h>
-
 #include "daemon.h"
 #include "numa-migrd/policy.h"
 

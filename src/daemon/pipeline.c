@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon.h"
 #include "numa-migrd/helper.h"
-#include "numa-migrd/proc.h"
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 

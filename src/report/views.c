@@ -9,71 +9,55 @@
 
 /* ---- nodes ---- */
 
-static double node_load(const struct nm_view *view, const struct nm_node *node)
-{
-	double sum = 0;
-	unsigned known = 0;
-	for (int cpu = hwloc_bitmap_first(node->cpus); cpu >= 0 && cpu < (int)view->nr_cpus;
-	     cpu = hwloc_bitmap_next(node->cpus, cpu)) {
-		if (!isfinite(view->busy_share[cpu]))
-			continue;
-		sum += view->busy_share[cpu];
-		known++;
-	}
-	return known ? sum / known : (double)NAN;
-}
-
-static int64_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
-{
-	int64_t count = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		count += snapshot->threads[i].main_node == (int)node;
-	return count;
-}
-
-static double access_share(const struct nm_view *view, unsigned node)
-{
-	const double *served = view->served;
-	double total = 0;
-	for (unsigned i = 0; served && i < view->topology->nr_nodes; i++)
-		total += served[i];
-	return served && total > 0 ? served[node] / total : (double)NAN;
-}
-
 /* Without the list of its CPUs, and its free memory. */
 static struct nm_node_row node_row(const struct nm_view *view, unsigned index)
 {
 	const struct nm_snapshot *snapshot = view->snapshot;
 	const struct nm_node *node = &view->topology->nodes[index];
-	return (struct nm_node_row){
+	double load = 0, served = 0;
+	unsigned known = 0;
+	struct nm_node_row row = {
 		.node = node->os_id,
-		.load = node_load(view, node),
-		.threads = snapshot ? threads_on(snapshot, index) : -1,
-		.access_share = access_share(view, index),
+		.load = (double)NAN,
+		.threads = snapshot ? 0 : -1,
+		.access_share = (double)NAN,
 		.memory_bytes = (int64_t)node->memory_bytes,
 		.memory_free_bytes = -1,
 	};
-}
-
-static json_t *node_json(const struct nm_view *view, unsigned index)
-{
-	const struct nm_node *node = &view->topology->nodes[index];
-	char cpus[512];
-	struct nm_node_memory memory;
-	struct nm_node_row row = node_row(view, index);
-	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
-	row.cpus = cpus;
-	if (nm_node_memory_read(view->platform, node->os_id, &memory) == 0)
-		row.memory_free_bytes = (int64_t)memory.free_bytes;
-	return nm_row_json(&nm_node_table, &row);
+	for (int cpu = hwloc_bitmap_first(node->cpus); cpu >= 0 && cpu < (int)view->nr_cpus;
+	     cpu = hwloc_bitmap_next(node->cpus, cpu)) {
+		if (!isfinite(view->busy_share[cpu]))
+			continue;
+		load += view->busy_share[cpu];
+		known++;
+	}
+	if (known > 0)
+		row.load = load / known;
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
+		row.threads += snapshot->threads[i].main_node == (int)index;
+	for (unsigned i = 0; view->served && i < view->topology->nr_nodes; i++)
+		served += view->served[i];
+	if (served > 0)
+		row.access_share = view->served[index] / served;
+	return row;
 }
 
 static void show_nodes(const struct nm_view *view, struct nm_dump *dump)
 {
 	nm_dump_begin(dump, nm_node_table.name);
-	for (unsigned i = 0; !view->paused && i < view->topology->nr_nodes; i++)
-		if (nm_dump_admit(dump))
-			nm_dump_row(dump, node_json(view, i));
+	for (unsigned i = 0; !view->paused && i < view->topology->nr_nodes; i++) {
+		const struct nm_node *node = &view->topology->nodes[i];
+		char cpus[512];
+		struct nm_node_memory memory;
+		struct nm_node_row row = node_row(view, i);
+		if (!nm_dump_admit(dump))
+			continue;
+		(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
+		row.cpus = cpus;
+		if (nm_node_memory_read(view->platform, node->os_id, &memory) == 0)
+			row.memory_free_bytes = (int64_t)memory.free_bytes;
+		nm_dump_row(dump, nm_row_json(&nm_node_table, &row));
+	}
 	nm_dump_end(dump);
 }
 
