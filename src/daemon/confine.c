@@ -40,26 +40,22 @@ struct ruleset {
 	uint64_t denied;
 };
 
-/* A path that does not exist needs no rule. */
-static int allow(const struct ruleset *ruleset, const char *path, uint64_t access)
+static int add_rule(const struct ruleset *ruleset, int directory, uint64_t access)
 {
-	nm_auto(nm_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct landlock_path_beneath_attr rule = {.allowed_access = access & ruleset->denied,
-						  .parent_fd = fd};
-	if (fd < 0)
-		return errno == ENOENT || errno == EACCES ? 0 : -errno;
+						  .parent_fd = directory};
 	return syscall(SYS_landlock_add_rule, ruleset->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
 		       ? -errno
 		       : 0;
 }
 
-static int allow_descriptor(const struct ruleset *ruleset, int directory)
+/* A path that does not exist needs no rule. */
+static int allow(const struct ruleset *ruleset, const char *path, uint64_t access)
 {
-	struct landlock_path_beneath_attr rule = {.allowed_access = WRITE & ruleset->denied,
-						  .parent_fd = directory};
-	return syscall(SYS_landlock_add_rule, ruleset->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
-		       ? -errno
-		       : 0;
+	nm_auto(nm_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == EACCES ? 0 : -errno;
+	return add_rule(ruleset, fd, access);
 }
 
 /* Files that are replaced need access to their directory. */
@@ -71,28 +67,23 @@ static int allow_folder_of(const struct ruleset *ruleset, const char *file, uint
 	return allow(ruleset, dirname(path), access);
 }
 
-/* Kernel files; users and groups, also from systemd and sssd; the libraries of these. */
-static int allow_reading(const struct ruleset *ruleset)
+static int allow_needed(const struct ruleset *ruleset, const struct nm_daemon *daemon)
 {
+	/* Kernel files; users and groups, also from systemd and sssd; the libraries of these. */
 	static const char *const paths[] = {"/proc", "/sys",   "/etc",	       "/usr",
 					    "/lib",  "/lib64", "/run/systemd", "/var/lib/sss"};
+	const char *cache = getenv("CACHE_DIRECTORY");
 	/* hwloc opens the root directory; therefore listing is allowed for all directories that
 	 * others may list. */
 	int r = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR);
 	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(paths); i++)
 		r = allow(ruleset, paths[i], READ);
-	return r;
-}
-
-static int allow_ours(const struct ruleset *ruleset, const struct nm_daemon *daemon)
-{
-	const char *cache = getenv("CACHE_DIRECTORY");
-	const char *parameters = daemon->options.config.parameters;
-	int r = allow_folder_of(ruleset, daemon->options.config.path, READ);
-	if (r == 0 && parameters)
-		r = allow_folder_of(ruleset, parameters, READ);
 	if (r == 0)
-		r = allow_descriptor(ruleset, daemon->runtime.directory);
+		r = allow_folder_of(ruleset, daemon->options.config.path, READ);
+	if (r == 0)
+		r = allow_folder_of(ruleset, daemon->options.config.parameters, READ);
+	if (r == 0)
+		r = add_rule(ruleset, daemon->runtime.directory, WRITE);
 	if (r == 0 && cache)
 		r = allow(ruleset, cache, WRITE);
 	if (r == 0)
@@ -113,9 +104,7 @@ int nm_confine(const struct nm_daemon *daemon)
 	if (fd < 0)
 		return -errno;
 	const struct ruleset ruleset = {.fd = fd, .denied = attributes.handled_access_fs};
-	int r = allow_reading(&ruleset);
-	if (r == 0)
-		r = allow_ours(&ruleset, daemon);
+	int r = allow_needed(&ruleset, daemon);
 	if (r == 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0 ||
 		       syscall(SYS_landlock_restrict_self, fd, 0) < 0))
 		r = -errno;
