@@ -6,40 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../support/balance_fixture.h"
-
-static struct workload *workload;
-static struct machine *machine;
-
-static void use_machine(unsigned nodes, unsigned cpus)
-{
-	if (workload)
-		workload_free(workload);
-	workload = workload_new(nodes, cpus, 64);
-	machine = workload->machine;
-}
-
-/* Two nodes: CPUs 0 and 1, CPUs 2 and 3. */
-static int begin(void **state)
-{
-	(void)state;
-	use_machine(2, 4);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	workload_free(workload);
-	workload = NULL;
-	return 0;
-}
-
-static const struct nm_proposal *proposal(size_t i)
-{
-	assert_true(i < workload->balancer->proposals.count);
-	return &workload->balancer->proposals.items[i];
-}
+#include "balance_case.h"
 
 static void expect_move(size_t i, uint32_t thread, int from, int to)
 {
@@ -60,14 +27,17 @@ static bool update(double gap)
 static void test_hysteresis(void **state)
 {
 	(void)state;
-	machine->config.rules.balance_persist = 2;
+	machine->config.rules.balance_persist = 3;
+	assert_false(update(0.6));
 	assert_false(update(0.6));
 	assert_false(update(0.5)); /* not above the threshold: the count restarts */
+	assert_false(update(0.6));
 	assert_false(update(0.6));
 	assert_true(update(0.6));
 	assert_true(update(0.3));
 	assert_false(update(0.25));
 	assert_false(update(0.4)); /* above the end threshold only */
+	assert_false(update(0.9));
 	assert_false(update(0.9));
 	assert_true(update(0.9));
 }

@@ -6,37 +6,11 @@
 
 #include <cmocka.h>
 
-#include "../support/balance_fixture.h"
+#include "balance_case.h"
 
 enum { MOST = 16 };
 
-static struct workload *workload;
-static struct machine *machine;
 static struct nm_times_reading suspects[MOST];
-
-static void use_machine(unsigned nodes, unsigned cpus)
-{
-	if (workload)
-		workload_free(workload);
-	workload = workload_new(nodes, cpus, 64);
-	machine = workload->machine;
-}
-
-/* Two nodes: CPUs 0 and 1, CPUs 2 and 3. */
-static int begin(void **state)
-{
-	(void)state;
-	use_machine(2, 4);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	workload_free(workload);
-	workload = NULL;
-	return 0;
-}
 
 static size_t find_suspects(size_t most)
 {
@@ -184,12 +158,6 @@ static void test_loads_without_two_readings(void **state)
 
 /* ---- in a round ---- */
 
-static const struct nm_proposal *first_proposal(void)
-{
-	assert_true(workload->balancer->proposals.count > 0);
-	return &workload->balancer->proposals.items[0];
-}
-
 static void test_old_readings_do_not_count(void **state)
 {
 	(void)state;
@@ -212,7 +180,7 @@ static void test_an_idle_leader_is_ignored(void **state)
 	machine->config.rules.balance_min_gain = NM_CONFIG_ANY_GAIN;
 	workload->threads[0].load = machine->config.rules.min_run; /* it ran or waited */
 	assert_true(workload_round(workload) > 0);
-	assert_int_equal(first_proposal()->balance.by, NM_SELECTED_BY_LEADER);
+	assert_int_equal(proposal(0)->balance.by, NM_SELECTED_BY_LEADER);
 	workload->threads[0].load = machine->config.rules.min_run * 0.99;
 	assert_int_equal(workload_round(workload), 0); /* its pages count instead: threads stay */
 	machine->figures[0].run_share = machine->config.rules.min_run;
@@ -252,19 +220,19 @@ static void test_unmanaged_load(void **state)
 	machine->busy[2] = 0.75;
 	machine->busy[3] = 0.5;
 	assert_int_equal(workload_round(workload), 1);
-	assert_true(first_proposal()->balance.load_from == 4);
-	assert_int_equal(first_proposal()->moves[0].cpu_to, 3);
-	assert_true(first_proposal()->balance.load_to == 0.5);
+	assert_true(proposal(0)->balance.load_from == 4);
+	assert_int_equal(proposal(0)->moves[0].cpu_to, 3);
+	assert_true(proposal(0)->balance.load_to == 0.5);
 	size_t other = workload_thread(workload, 2000, 2);
 	workload->threads[other].load = 0.25;
 	machine->figures[other].run_share = 1; /* it also ran elsewhere */
 	assert_int_equal(workload_round(workload), 1);
-	assert_int_equal(first_proposal()->moves[0].cpu_to, 2);
-	assert_true(first_proposal()->balance.load_to == 0.25);
+	assert_int_equal(proposal(0)->moves[0].cpu_to, 2);
+	assert_true(proposal(0)->balance.load_to == 0.25);
 	machine->figures[0].run_share = NAN; /* counts as a whole CPU */
 	machine->busy[0] = 2;
 	assert_int_equal(workload_round(workload), 1);
-	assert_true(first_proposal()->balance.load_from == 4.25);
+	assert_true(proposal(0)->balance.load_from == 4.25);
 }
 
 int main(void)
