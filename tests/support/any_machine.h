@@ -10,6 +10,17 @@ static inline unsigned below(struct nm_rng *dice, unsigned bound)
 	return (unsigned)nm_rng_below(dice, bound);
 }
 
+#define FINGERPRINT_START 0xcbf29ce484222325ULL
+
+/* Adds data to a fingerprint of decisions. */
+static inline uint64_t mix(uint64_t print, const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	for (size_t i = 0; i < size; i++)
+		print = (print ^ bytes[i]) * 0x100000001b3ULL;
+	return print;
+}
+
 static inline void shuffle_rules(struct nm_config *config, struct nm_rng *dice)
 {
 	if (below(dice, 2))

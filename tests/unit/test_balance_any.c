@@ -7,17 +7,13 @@
 
 #include <cmocka.h>
 
+#include "../support/any_machine.h"
 #include "../support/balance_fixture.h"
 #include "numa-migrd/base.h"
 
 #define FINGERPRINT 0xe81dea762b043e3eULL
 
 enum { MACHINES = 400, CPUS = 20, THREADS = 60, ROUNDS = 200 };
-
-static unsigned below(struct nm_rng *dice, unsigned bound)
-{
-	return (unsigned)nm_rng_below(dice, bound);
-}
 
 /* ---- any machine ---- */
 
@@ -350,16 +346,9 @@ static void test_a_long_round_equals_short_rounds(void **state)
 	}
 }
 
-static uint64_t mix(uint64_t print, const void *data, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		print = (print ^ ((const unsigned char *)data)[i]) * 0x100000001b3ULL;
-	return print;
-}
-
 static uint64_t fingerprint(uint64_t first_seed)
 {
-	uint64_t print = 0xcbf29ce484222325ULL;
+	uint64_t print = FINGERPRINT_START;
 	for (uint64_t seed = first_seed; seed < first_seed + MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
 		size_t count = workload_round(workload);

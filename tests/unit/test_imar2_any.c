@@ -168,14 +168,6 @@ static void winners_follow_the_rules_on_any_machine(void **state)
 	assert_true(swaps > 300 && winners - swaps > 300);
 }
 
-static uint64_t mix(uint64_t print, const void *data, size_t size)
-{
-	const unsigned char *bytes = data;
-	for (size_t i = 0; i < size; i++)
-		print = (print ^ bytes[i]) * 0x100000001b3ULL;
-	return print;
-}
-
 /* Affinities known to the roster save queries and change no decision. */
 static void note_masks(void)
 {
@@ -186,7 +178,7 @@ static void note_masks(void)
 
 static uint64_t fingerprint(uint64_t first_seed, bool masks_known)
 {
-	uint64_t print = 0xcbf29ce484222325ULL;
+	uint64_t print = FINGERPRINT_START;
 	for (uint64_t seed = first_seed; seed < first_seed + 300; seed++) {
 		draw_machine(seed);
 		if (masks_known)
