@@ -174,6 +174,8 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 {
 	return (struct nm_balancer_thread_state *)balancer->threads.cells + thread;
 }
+#define NM_BALANCER_READINGS_MOST 512U /* files read per interval */
+
 /*
  * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
  * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
@@ -181,7 +183,6 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
  * nothing is read on a machine that is not overloaded. Writes them to `ret` (room for `most`) and
  * their number to *ret_count. Called by the tick after the snapshot.
  */
-#define NM_BALANCER_READINGS_MOST 512U /* files read per interval */
 void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct nm_config *config,
 				size_t most, struct nm_times_reading *ret, size_t *ret_count);
 /* Records a reading. The load of the thread is known if it was also read in the last interval. */

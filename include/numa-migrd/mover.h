@@ -243,6 +243,7 @@ struct nm_home_memory {
 	struct nm_migrations *migrations;
 	struct nm_mover *mover;
 	struct nm_feedback *feedback;
+	uint64_t ticked_ns; /* end of the last interval */
 };
 
 /* Collects an answer about the location of the memory of a process, and sends a query if it is not

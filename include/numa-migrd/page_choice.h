@@ -189,10 +189,10 @@ struct nm_balancing_text {
 };
 const struct nm_balancing_text *nm_balancing_text_of(enum nm_balancing_mode mode);
 
-/* Returns the mode that follows on `before`, except REFUSED. balancing: kernel.numa_balancing;
- * samples_otherwise: accesses are sampled without its faults. Called in each interval before pages
- * are moved. */
+/* Returns the mode, except REFUSED. balancing: kernel.numa_balancing; managing: the daemon has
+ * turned it off; samples_otherwise: accesses are sampled without its faults. Called in each
+ * interval before pages are moved. */
 enum nm_balancing_mode nm_balancing_mode_of(const struct nm_config *config, int balancing,
-					    enum nm_balancing_mode before, bool samples_otherwise);
+					    bool managing, bool samples_otherwise);
 
 #endif

@@ -37,6 +37,7 @@ static inline size_t nm_first_above(const void *items, size_t count, size_t size
 	}
 	return low;
 }
+/* The member is a uint64_t. */
 #define NM_FIRST_ABOVE(items, count, member, value)                                                \
 	nm_first_above(items, count, sizeof(*(items)), offsetof(__typeof__(*(items)), member),     \
 		       value)

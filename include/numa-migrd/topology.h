@@ -132,6 +132,9 @@ static inline bool nm_topology_is_single(const struct nm_topology *topology)
 	return nm_topology_cpu_nodes(topology) < 2;
 }
 
+/* Returns whether node indices mean the same in both. */
+bool nm_topology_has_same_nodes(const struct nm_topology *a, const struct nm_topology *b);
+
 /* Returns the node index of the kernel's node number, or -1. */
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id);
 

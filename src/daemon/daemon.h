@@ -225,10 +225,9 @@ void nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Starts, reconfigures or stops the tracking of pages, and their moves, according to the
  * configuration. restart: node indices have changed. */
 void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart);
-/* Loads the topology again for all stages. Returns 0, or a negative errno and a sentence in
- * `error`.
- */
-int nm_pipeline_reload_topology(struct nm_daemon *daemon, char *error, size_t error_size);
+/* Loads the topology again for all stages if CPUs, nodes, memory blocks or isolation have changed.
+ * Called at start, at resume, and by each tick. */
+void nm_pipeline_follow_machine(struct nm_daemon *daemon, uint64_t now_ns);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 

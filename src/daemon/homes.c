@@ -16,7 +16,8 @@ static struct nm_home_memory memory_of(struct nm_daemon *daemon)
 				       .placement = nm_placement_of(daemon),
 				       .migrations = &pipeline->migrations,
 				       .mover = pipeline->mover,
-				       .feedback = pipeline->feedback};
+				       .feedback = pipeline->feedback,
+				       .ticked_ns = daemon->last_tick_ns};
 }
 
 void nm_home_stage_end(struct nm_daemon *daemon)
@@ -120,11 +121,6 @@ static void on_needs_memory(void *context, uint64_t now_ns)
 	nm_home_read_available(&memory, now_ns);
 }
 
-static bool on_allows(void *context, uint32_t pid)
-{
-	return nm_trial_stage_allows(context, pid);
-}
-
 /* Leases and verdicts of the lotteries end before a process is assigned a home. Its moved pages get
  * no verdict any more, so that they need not return. */
 static void on_withdrawn(void *context, const struct nm_home_state *state)
@@ -173,7 +169,7 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 						.assigned = on_assigned,
 						.judged = on_judged,
 						.needs_memory = on_needs_memory,
-						.allows = on_allows,
+						.allows = nm_trial_stage_allows,
 						.withdrawn = on_withdrawn,
 						.ended = on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,

@@ -110,8 +110,10 @@ bool nm_balancing_leaves_pages(struct nm_daemon *daemon)
 	int r = 0;
 	if (daemon->config->pages.policy == NM_PAGES_AUTO && nm_balances_nodes(machine->balancing))
 		return false;
+	/* A dry run has not turned it off. */
+	bool managing = before == NM_PAGES_MANAGED && !nm_daemon_is_dry_run(daemon);
 	enum nm_balancing_mode mode = nm_balancing_mode_of(daemon->config, machine->balancing,
-							   before, samples_otherwise(daemon));
+							   managing, samples_otherwise(daemon));
 	if (mode == NM_PAGES_NEEDED)
 		nm_restore_balancing(daemon);
 	/* Requested in every interval, so that a helper that was restarted meanwhile gets the

@@ -156,14 +156,17 @@ static int open_stages(struct nm_daemon *daemon)
 	return 0;
 }
 
-/* Because the machine or the policy has changed. */
-static void close_policies(struct nm_daemon *daemon)
+/* Closes the states of policies that refer to CPUs, or all, because the nodes or the policy have
+ * changed. */
+static void close_policies(struct nm_daemon *daemon, bool all)
 {
+	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (nm_balancer_of(daemon))
-		nm_location_cancel(daemon->pipeline.platform,
-				   &nm_balancer_of(daemon)->query.ticket);
+		nm_location_cancel(pipeline->platform, &nm_balancer_of(daemon)->query.ticket);
 	nm_home_stage_end(daemon);
-	nm_policies_close(&daemon->pipeline.policies);
+	nm_policy_close(&pipeline->policies, NM_POLICY_BALANCE);
+	if (all)
+		nm_policies_close(&pipeline->policies);
 }
 
 void nm_pipeline_reset_performance(struct nm_daemon *daemon)
@@ -171,7 +174,7 @@ void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_feedback_free(pipeline->feedback);
 	pipeline->feedback = nm_feedback_new();
-	close_policies(daemon);
+	close_policies(daemon, true);
 	daemon->reported.missing = 0;
 }
 
@@ -225,7 +228,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_actuator_retarget(pipeline->actuator, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
-	close_policies(daemon);
+	close_policies(daemon, !nm_topology_has_same_nodes(pipeline->topology, topology));
 	nm_views_clear(daemon);
 	nm_topology_free(pipeline->topology);
 	nm_physmap_free(pipeline->physmap);
@@ -236,7 +239,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 		nm_pipeline_open_source(daemon); /* or close it */
 }
 
-int nm_pipeline_reload_topology(struct nm_daemon *daemon, char *error, size_t error_size)
+static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_size)
 {
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
@@ -245,6 +248,54 @@ int nm_pipeline_reload_topology(struct nm_daemon *daemon, char *error, size_t er
 		adopt_topology(daemon, topology, physmap);
 	return r;
 }
+
+/* ---- changes of the machine ---- */
+
+static void follow_online(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	char online[sizeof(daemon->machine.online.cpus)], error[256];
+	const char *changed = nm_online_follow(&daemon->machine.online, daemon->pipeline.platform,
+					       now_ns, online, sizeof(online));
+	if (!changed)
+		return;
+	if (reload_topology(daemon, error, sizeof(error)) < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "%s changed (online: %s); topology not read again: %s", changed, online,
+			  error);
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed; online: %s%s",
+			  changed, online,
+			  nm_topology_is_single(daemon->pipeline.topology)
+				  ? "; one node has CPUs: nothing to move"
+				  : "");
+}
+
+/* The first time, what the kernel lists has been loaded, but not what the cgroups show. */
+static void follow_isolation(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_isolation *isolation = &daemon->machine.isolation;
+	char error[256];
+	bool first = isolation->listed == 0;
+	if (daemon->options.topology.load ||
+	    nm_isolation_follow(isolation, daemon->pipeline.platform, now_ns) <= 0 ||
+	    (first && !isolation->found[0]))
+		return;
+	if (reload_topology(daemon, error, sizeof(error)) < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "Isolated CPUs changed; topology not read again: %s", error);
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "Isolated CPUs or partitions changed; isolated: %s",
+			  isolation->isolated[0] ? isolation->isolated : "none");
+}
+
+void nm_pipeline_follow_machine(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	follow_online(daemon, now_ns);
+	follow_isolation(daemon, now_ns);
+}
+
+/* ---- begin and end ---- */
 
 int nm_pipeline_open(struct nm_daemon *daemon)
 {
@@ -267,8 +318,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	nm_report_sampling_source(daemon);
 	daemon->last_tick_ns = nm_daemon_now_ns(daemon);
 	daemon->machine.online = (struct nm_online){0}; /* it has just been loaded */
-	(void)nm_online_follow(&daemon->machine.online, daemon->pipeline.platform,
-			       daemon->last_tick_ns, NULL, 0);
+	nm_pipeline_follow_machine(daemon, daemon->last_tick_ns);
 	nm_cpu_load_read(&daemon->machine.load, daemon->pipeline.platform,
 			 daemon->pipeline.topology->nr_cpus);
 	daemon->costs.own_cpu_ns = nm_own_cpu_ns();
@@ -292,7 +342,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	close_page_stage(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);
-	close_policies(daemon);
+	close_policies(daemon, true);
 	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);

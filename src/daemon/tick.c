@@ -86,46 +86,6 @@ static void yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *sna
 			  count, nm_plural(count, "", "s"));
 }
 
-/* ---- changes of the machine ---- */
-
-static void follow_online(struct nm_daemon *daemon, uint64_t now_ns)
-{
-	char online[sizeof(daemon->machine.online.cpus)], error[256];
-	const char *changed = nm_online_follow(&daemon->machine.online, daemon->pipeline.platform,
-					       now_ns, online, sizeof(online));
-	if (!changed)
-		return;
-	if (nm_pipeline_reload_topology(daemon, error, sizeof(error)) < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "%s changed (online: %s); topology not read again: %s", changed, online,
-			  error);
-	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed; online: %s%s",
-			  changed, online,
-			  nm_topology_is_single(daemon->pipeline.topology)
-				  ? "; one node has CPUs: nothing to move"
-				  : "");
-}
-
-/* The first time, what the kernel lists has been loaded, but not what the cgroups show. */
-static void follow_isolation(struct nm_daemon *daemon, uint64_t now_ns)
-{
-	struct nm_isolation *isolation = &daemon->machine.isolation;
-	char error[256];
-	bool first = isolation->listed == 0;
-	if (daemon->options.topology.load ||
-	    nm_isolation_follow(isolation, daemon->pipeline.platform, now_ns) <= 0 ||
-	    (first && !isolation->found[0]))
-		return;
-	if (nm_pipeline_reload_topology(daemon, error, sizeof(error)) < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "Isolated CPUs changed; topology not read again: %s", error);
-	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "Isolated CPUs or partitions changed; isolated: %s",
-			  isolation->isolated[0] ? isolation->isolated : "none");
-}
-
 /* ---- the tick ---- */
 
 static void update_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
@@ -226,8 +186,7 @@ int nm_tick(struct nm_daemon *daemon)
 	daemon->tally.intervals++;
 	if (daemon->options.lines)
 		daemon->options.lines->interval = daemon->tally.intervals;
-	follow_online(daemon, now_ns);
-	follow_isolation(daemon, now_ns);
+	nm_pipeline_follow_machine(daemon, now_ns);
 	if (nm_topology_is_single(pipeline->topology)) {
 		update_leases(daemon, NULL, 0, now_ns); /* with old metrics: no thread qualifies for
 							 * its lease */

@@ -34,10 +34,8 @@ void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *s
 
 static bool is_reclaimed(const struct nm_home_memory *memory, unsigned node)
 {
-	struct nm_platform *platform = memory->platform;
-	return nm_node_is_reclaimed(platform, &memory->placement->reclaim,
-				    memory->topology->nodes[node].os_id,
-				    platform->ops->now_ns(platform));
+	return nm_node_is_reclaimed(memory->platform, &memory->placement->reclaim,
+				    memory->topology->nodes[node].os_id, memory->ticked_ns);
 }
 
 void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns)

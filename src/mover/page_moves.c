@@ -264,9 +264,12 @@ static void note_pages(const struct nm_page_stage *stage, const struct nm_migrat
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		enum nm_page_outcome outcome = nm_page_outcome_of(step, batch->error);
+		/* As when it was chosen: any page above 2 MiB counts as one of 1 GiB. */
+		bool larger = step->bytes > nm_page_bytes(NM_PAGE_2M);
 		struct nm_page_id page = {.address = step->address,
 					  .owner = migration->owner,
-					  .size = nm_page_size_of(step->bytes)};
+					  .size = larger ? NM_PAGE_1G
+							 : nm_page_size_of(step->bytes)};
 		nm_page_results_add(results, step);
 		/* For a range only moved pages matter: its other pages were not found by the rule.
 		 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts samples in the table of threads. */
+/* Counts samples in the table of threads, and computes from what was read of a thread. */
 #include <string.h>
 
 #include "numa-migrd/tasks.h"

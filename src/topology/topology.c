@@ -54,6 +54,14 @@ unsigned nm_topology_cpu_nodes(const struct nm_topology *topology)
 	return count;
 }
 
+bool nm_topology_has_same_nodes(const struct nm_topology *a, const struct nm_topology *b)
+{
+	for (unsigned i = 0; a->nr_nodes == b->nr_nodes && i < a->nr_nodes; i++)
+		if (a->nodes[i].os_id != b->nodes[i].os_id)
+			return false;
+	return a->nr_nodes == b->nr_nodes;
+}
+
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id)
 {
 	_Static_assert(offsetof(struct nm_node, os_id) == 0, "bsearch compares the first field");

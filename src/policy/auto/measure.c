@@ -347,6 +347,7 @@ size_t nm_placement_choose_readings(struct nm_placement *placement,
 		ret[chosen++] = nm_snap_reading(snapshot, i);
 		placement->next_read_tid = thread->tid + 1;
 	}
+	_Static_assert(offsetof(struct nm_times_reading, thread) == 0, "by thread");
 	qsort(ret, chosen, sizeof(*ret), nm_compare_u32);
 	return chosen;
 }

@@ -6,14 +6,13 @@
 #include "numa-migrd/proc.h"
 
 enum nm_balancing_mode nm_balancing_mode_of(const struct nm_config *config, int balancing,
-					    enum nm_balancing_mode before, bool samples_otherwise)
+					    bool managing, bool samples_otherwise)
 {
 	enum nm_page_balancing wanted = config->pages.numa_balancing;
 
 	if (config->sampling.inject == NM_INJECT_NUMA_BALANCING)
 		return NM_PAGES_INJECTED;
-	if (wanted == NM_BALANCING_MANAGE &&
-	    (before == NM_PAGES_MANAGED || nm_balances_nodes(balancing)))
+	if (wanted == NM_BALANCING_MANAGE && (managing || nm_balances_nodes(balancing)))
 		return samples_otherwise ? NM_PAGES_MANAGED : NM_PAGES_NEEDED;
 	if (!nm_balances_nodes(balancing))
 		return NM_PAGES_ALONE;
