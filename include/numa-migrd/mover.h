@@ -255,8 +255,9 @@ void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *s
 void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns);
 /* Collects the results of the mover; adds the numbers of moved pages and of their bytes. */
 void nm_home_collect(const struct nm_home_memory *memory, uint64_t *pages, uint64_t *bytes);
-/* Ends the migration of a process that loses its home. rolls_back: its memory returns to its
- * original location, as far as that is known, including memory that the mover is still moving. */
+/* Ends the migration of a process that loses its home, or has ended. rolls_back: its memory returns
+ * to its original location, as far as that is known, including memory that the mover is still
+ * moving. */
 void nm_home_end_migration(const struct nm_home_memory *memory, const struct nm_home_state *state,
 			   bool rolls_back);
 /* Hands memory to the mover if its migration is worth the cost, in descending order of lost time

@@ -36,8 +36,6 @@ static void drop_process(void *context, void *state)
 {
 	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
-	if (one->pid)
-		nm_mover_drop(memory.mover, one->pid, true);
 	nm_location_cancel(memory.platform, &one->location.ticket);
 	nm_home_end_migration(&memory, one, false);
 	nm_placement_forget(memory.placement, one);
@@ -151,7 +149,6 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 	if (end != NM_HOME_ROLLED_BACK)
 		nm_report_home_end(daemon, process, state, end_text(state, end));
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
-	nm_mover_drop(memory.mover, state->pid, true);
 	nm_home_end_migration(&memory, state, end == NM_HOME_ROLLED_BACK);
 }
 

@@ -84,6 +84,8 @@ void nm_home_end_migration(const struct nm_home_memory *memory, const struct nm_
 			   bool rolls_back)
 {
 	struct nm_migration *one = nm_migration_find(memory->migrations, state->decision);
+	if (state->pid) /* 0: the cell of a process that was moved */
+		nm_mover_drop(memory->mover, state->pid, true);
 	if (!one || !rolls_back) {
 		nm_migration_drop(memory->migrations, one);
 		return;
