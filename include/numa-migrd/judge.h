@@ -323,6 +323,17 @@ void nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_in
 /* Returns the number of decisions without a verdict. */
 size_t nm_verifier_open(const struct nm_verifier *verifier);
 
+/* Returns whether the affinities of the threads are restored: the decision was cancelled, or it was
+ * rolled back and its thread was only bound to its node, because its partners came there (kMAF). */
+bool nm_verdict_restores(const struct nm_verdict *verdict);
+/*
+ * Returns whether the thread is left alone for some time: its move was not kept; or it has no lease
+ * but a transient affinity, and the kernel was free to move it back, so that it would be moved
+ * again and again; or it is itself no faster (IMAR²).
+ */
+bool nm_verdict_bars(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
+		     bool leased);
+
 /*
  * Adds the rollback of a ROLLED_BACK verdict to the plan. Each thread that still exists is sent
  * back to its source node (with pin = "core", to its source CPU, unless another managed thread runs

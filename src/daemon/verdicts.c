@@ -9,21 +9,6 @@ static void bar(struct nm_daemon *daemon, uint32_t tid, uint64_t start_ticks, un
 		      daemon->tally.intervals + daemon->config->rules.cooldown * times);
 }
 
-/*
- * Returns whether a thread whose move is kept is left alone for some time: it has a transient
- * affinity, and the kernel was free to move it back, so that it would be moved again and again; or
- * it is itself no faster (IMAR²).
- */
-static bool rests(const struct nm_daemon *daemon, const struct nm_verdict *verdict,
-		  const struct nm_verdict_thread *thread)
-{
-	if (!nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks))
-		return true;
-	return nm_policy_is_by(verdict->policy, NM_BY_PERFORMANCE) &&
-	       verdict->of != NM_DECISION_ROLLBACK &&
-	       thread->performance_after <= thread->performance_before;
-}
-
 /* The next placement would move other threads to those that were rolled back, or these back again.
  * Because the process was slower until the verdict, it is left alone for several times as long. */
 static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -36,20 +21,12 @@ static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 				    snapshot->threads[i].start_ticks, NM_VERDICT_INTERVALS);
 }
 
-/* Returns whether the thread was only bound to its node, because its partners came there (kMAF). */
-static bool was_only_bound(const struct nm_verdict *verdict)
-{
-	return verdict->nr_threads == 1 &&
-	       verdict->threads[0].node_from == verdict->threads[0].node_to;
-}
-
 static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
 	const enum nm_verdict_kind kind = verdict->kind;
-	bool kept = kind == NM_VERDICT_IMPROVED || kind == NM_VERDICT_NEUTRAL;
 	bool back = kind == NM_VERDICT_ROLLED_BACK;
-	bool restored = kind == NM_VERDICT_CANCELLED || (back && was_only_bound(verdict));
+	bool restored = nm_verdict_restores(verdict);
 	if (verdict->of == NM_DECISION_PAGES) {
 		const struct nm_page_stage_input input = nm_page_input(daemon, snapshot);
 		nm_page_stage_apply_verdict(daemon->pipeline.pages, &input, verdict);
@@ -60,7 +37,9 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
 		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks,
 			       daemon->tally.intervals);
-		if (!kept || rests(daemon, verdict, thread))
+		if (nm_verdict_bars(verdict, thread,
+				    nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
+						      thread->start_ticks)))
 			bar(daemon, thread->tid, thread->start_ticks, 1);
 		if (restored)
 			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,

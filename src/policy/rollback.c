@@ -4,6 +4,24 @@
 #include "numa-migrd/judge.h"
 #include "step.h"
 
+bool nm_verdict_restores(const struct nm_verdict *verdict)
+{
+	bool only_bound = verdict->nr_threads == 1 &&
+			  verdict->threads[0].node_from == verdict->threads[0].node_to;
+	return verdict->kind == NM_VERDICT_CANCELLED ||
+	       (verdict->kind == NM_VERDICT_ROLLED_BACK && only_bound);
+}
+
+bool nm_verdict_bars(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
+		     bool leased)
+{
+	if (verdict->kind != NM_VERDICT_IMPROVED && verdict->kind != NM_VERDICT_NEUTRAL)
+		return true;
+	return !leased || (nm_policy_is_by(verdict->policy, NM_BY_PERFORMANCE) &&
+			   verdict->of != NM_DECISION_ROLLBACK &&
+			   thread->performance_after <= thread->performance_before);
+}
+
 static bool is_undone(const struct nm_verdict *verdict, const struct nm_snap_thread *thread)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)

@@ -472,6 +472,37 @@ static void exited_threads_are_skipped(void **state)
 	assert_int_equal(next_id, 9);
 }
 
+/* Restoring the affinity of a thread that moved would not make it move back. */
+static void only_bound_threads_are_restored(void **state)
+{
+	(void)state;
+	struct nm_verdict verdict = {.kind = NM_VERDICT_ROLLED_BACK,
+				     .nr_threads = 1,
+				     .threads = {{.node_from = 1, .node_to = 1}}};
+	assert_true(nm_verdict_restores(&verdict));
+	verdict.threads[0].node_to = 0;
+	assert_false(nm_verdict_restores(&verdict));
+	verdict.kind = NM_VERDICT_CANCELLED;
+	assert_true(nm_verdict_restores(&verdict));
+	verdict.kind = NM_VERDICT_NEUTRAL;
+	assert_false(nm_verdict_restores(&verdict));
+}
+
+static void threads_that_gain_nothing_are_left_alone(void **state)
+{
+	(void)state;
+	struct nm_verdict verdict = {.kind = NM_VERDICT_IMPROVED, .policy = NM_POLICY_IMAR2};
+	struct nm_verdict_thread thread = {.performance_before = 1, .performance_after = 2};
+	assert_false(nm_verdict_bars(&verdict, &thread, true));
+	assert_true(nm_verdict_bars(&verdict, &thread, false));
+	thread.performance_after = 1;
+	assert_true(nm_verdict_bars(&verdict, &thread, true));
+	verdict.of = NM_DECISION_ROLLBACK;
+	assert_false(nm_verdict_bars(&verdict, &thread, true));
+	verdict.kind = NM_VERDICT_INCONCLUSIVE;
+	assert_true(nm_verdict_bars(&verdict, &thread, true));
+}
+
 static void a_plan_without_rollback_is_not_added(void **state)
 {
 	(void)state;
@@ -510,6 +541,8 @@ int main(void)
 		TEST(threads_of_a_swap_are_rolled_back_individually),
 		TEST(an_occupied_source_cpu_yields_its_node),
 		TEST(exited_threads_are_skipped),
+		TEST(only_bound_threads_are_restored),
+		TEST(threads_that_gain_nothing_are_left_alone),
 		TEST(a_plan_without_rollback_is_not_added),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
