@@ -250,19 +250,18 @@ static bool is_same_state(const char *one, const char *other)
 /* Notifies systemd only of changes, and less often if only numbers have changed. */
 void nm_report_status(struct nm_daemon *daemon)
 {
-	char text[sizeof(daemon->reported.status)];
+	struct nm_reported *reported = &daemon->reported;
 	struct nm_statistics statistics;
+	const char *text = statistics.service.line;
 	uint64_t now_ns = nm_clock_ns();
-	daemon->reported.composed_ns = now_ns;
+	reported->composed_ns = now_ns;
 	const struct nm_view view = nm_views_of(daemon);
 	nm_view_totals(&view, &statistics);
-	nm_status_line(&statistics, text, sizeof(text));
-	if (strcmp(text, daemon->reported.status) == 0 ||
-	    (is_same_state(text, daemon->reported.status) &&
-	     now_ns - daemon->reported.status_ns < STATUS_NS))
+	if (strcmp(text, reported->status) == 0 ||
+	    (is_same_state(text, reported->status) && now_ns - reported->status_ns < STATUS_NS))
 		return;
-	daemon->reported.status_ns = now_ns;
-	memcpy(daemon->reported.status, text, sizeof(text));
+	reported->status_ns = now_ns;
+	memcpy(reported->status, text, sizeof(reported->status));
 	(void)sd_notifyf(0, "STATUS=%s", text);
 }
 

@@ -81,25 +81,26 @@ void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret)
 		ret->source = *nm_source_status(view->source);
 		ret->service.source = ret->source.name;
 	}
-	if (view->paused)
-		return;
-	ret->parts |= 1U << NM_PART_TASKS;
-	ret->nodes = view->topology->nr_nodes;
-	ret->roster = nm_roster_counts(view->roster);
-	ret->processes_active = ret->roster.processes_managed - ret->roster.processes_observed;
-	ret->threads_measured = snapshot ? snapshot->measured : 0;
-	ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
-	ret->leases = nm_actuator_leases(view->actuator);
-	if (view->platform->ops->worker_counts)
-		view->platform->ops->worker_counts(view->platform, &ret->workers);
+	if (!view->paused) {
+		ret->parts |= 1U << NM_PART_TASKS;
+		ret->nodes = view->topology->nr_nodes;
+		ret->roster = nm_roster_counts(view->roster);
+		ret->processes_active =
+			ret->roster.processes_managed - ret->roster.processes_observed;
+		ret->threads_measured = snapshot ? snapshot->measured : 0;
+		ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
+		ret->leases = nm_actuator_leases(view->actuator);
+		if (view->platform->ops->worker_counts)
+			view->platform->ops->worker_counts(view->platform, &ret->workers);
+	}
+	nm_status_line(ret, ret->service.line, sizeof(ret->service.line));
+	ret->service.summary = ret->service.line;
 }
 
 void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret)
 {
 	const struct nm_balancer *balancer = view->balancer;
 	nm_view_totals(view, ret);
-	nm_status_line(ret, ret->service.line, sizeof(ret->service.line));
-	ret->service.summary = ret->service.line;
 	ret->service.resident_bytes = resident_bytes();
 	ret->latency = (double)NAN;
 	/* The counters survive a pause, which ends the policy. */
