@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts samples in the table of threads, and computes from what was read of a thread. */
+/* Counts samples in the table of threads, and computes the times of threads. */
 #include <string.h>
 
 #include "numa-migrd/tasks.h"

@@ -45,17 +45,6 @@ static void relief_outweighs_locality(void **state)
 	assert_int_equal(count_logged(" replaced by locality "), 1);
 }
 
-static void a_machine_with_room_is_left_alone(void **state)
-{
-	(void)state;
-	for (int cpu = 0; cpu < 4; cpu++)
-		add_worker(1000 + 100 * (uint32_t)cpu, cpu, 3);
-	begin(NM_SELECTION_FIRST_FIT);
-	live(30);
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 0);
-}
-
 /* Every node has the same load. */
 static void an_even_load_is_not_read(void **state)
 {
@@ -88,42 +77,6 @@ static void queued_threads_have_a_performance(void **state)
 		    number_of(verdict, "PERFORMANCE_BEFORE"));
 }
 
-static unsigned until_first_move(unsigned persist)
-{
-	unsigned intervals = 0;
-	overload(6, 0);
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->rules.balance_persist = persist;
-	while (count_entries(0, NM_MESSAGE_DECISION) == 0 && intervals < 30) {
-		live_one();
-		intervals++;
-	}
-	return intervals;
-}
-
-static void balancing_begins_if_the_gap_persists(void **state)
-{
-	unsigned soon = until_first_move(4);
-	(void)world_close(state);
-	assert_int_equal(world_open(state), 0);
-	unsigned late = until_first_move(9);
-	print_message("after %u and %u intervals\n", soon, late);
-	assert_int_equal(late - soon, 5);
-}
-
-static void a_gap_below_the_threshold_does_not_begin_it(void **state)
-{
-	(void)state;
-	overload(6, 0);
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->rules.balance_begin = 3.5;
-	live(20);
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	config()->rules.balance_begin = 2.5;
-	live(4);
-	assert_true(count_entries(0, NM_MESSAGE_DECISION) > 0);
-}
-
 /* ---- within bounds ---- */
 
 static void owner_affinities_limit_moves(void **state)
@@ -138,20 +91,6 @@ static void owner_affinities_limit_moves(void **state)
 		assert_true(node_of(&world.workers[i]) <= 1);
 	assert_true(workers_on(2) == 1 && workers_on(3) == 1);
 	assert_int_equal(world.daemon.tally.failed, 0);
-}
-
-static void moves_keep_within_the_budget(void **state)
-{
-	(void)state;
-	overload(8, 3);
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->rules.moves_per_interval = 1;
-	for (int i = 0; i < 20; i++) {
-		size_t from = world.nr_entries;
-		live_one();
-		assert_true(count_entries(from, NM_MESSAGE_DECISION) <= 1);
-	}
-	assert_int_equal(longest_queue(), 1);
 }
 
 static void a_lease_ends_with_the_daemon(void **state)
@@ -199,18 +138,6 @@ static void a_thread_that_can_join_its_leader_moves(void **state)
 	assert_int_equal(node_of(&world.workers[0]), 1);
 	assert_int_equal(node_of(&world.workers[4]), 0);
 	assert_int_equal(node_of(&world.workers[5]), 0);
-}
-
-/* By default no thread leaves the pages of its process. */
-static void threads_stay_with_their_pages(void **state)
-{
-	(void)state;
-	overload(6, 0);
-	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->rules.balance_min_gain = 0;
-	live(20);
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_true(nm_balancer_of(&world.daemon)->tally.stopped_by_gain > 0);
 }
 
 /* ---- the journal ---- */
@@ -439,17 +366,12 @@ int main(void)
 		TEST(a_yielding_thread_is_not_moved_in_the_same_interval),
 		TEST(an_overloaded_node_is_relieved),
 		TEST(relief_outweighs_locality),
-		TEST(a_machine_with_room_is_left_alone),
 		TEST(an_even_load_is_not_read),
 		TEST(queued_threads_have_a_performance),
-		TEST(balancing_begins_if_the_gap_persists),
-		TEST(a_gap_below_the_threshold_does_not_begin_it),
 		TEST(owner_affinities_limit_moves),
-		TEST(moves_keep_within_the_budget),
 		TEST(a_lease_ends_with_the_daemon),
 		TEST(missing_schedstat_is_logged_and_disables_balancing),
 		TEST(a_thread_that_can_join_its_leader_moves),
-		TEST(threads_stay_with_their_pages),
 		TEST(predicted_and_measured_benefit_are_logged),
 		TEST(disabled_rollback_undoes_no_move),
 		TEST(a_move_after_which_the_performance_fell_is_undone),

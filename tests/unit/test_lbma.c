@@ -90,26 +90,6 @@ static void a_stray_thread_moves_to_its_memory(void **state)
 	assert_true(proposal->draw >= 0 && proposal->draw < 6);
 }
 
-static void the_second_best_node_is_not_preferred(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 0, 2);
-	machine_touch(machine, 0, 1, 90);
-	fill_cpus(4, 5);
-	const struct nm_proposal *proposal = propose();
-	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposal->moves[0].node_to, 1);
-	assert_true(proposal->tickets.total == 2 && proposal->tickets.preferred == 0);
-}
-
-static void the_gate_holds_a_well_placed_thread(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 0, 0);
-	for (int i = 0; i < 100; i++)
-		assert_still();
-}
-
 static void the_rule_of_the_paper_moves_it_every_time(void **state)
 {
 	(void)state;
@@ -210,35 +190,6 @@ static void only_the_paper_profile_accepts_zero_tickets(void **state)
 	assert_int_equal(proposals.count, 1);
 	assert_true(proposals.items[0].tickets.total == 0);
 	assert_true(proposals.items[0].draw == 0);
-}
-
-static void under_the_gate_a_gain_without_tickets_is_no_candidate(void **state)
-{
-	(void)state;
-	pair(2, 3);
-	machine_touch(machine, 0, 1, 60);
-	assert_still();
-}
-
-static void unmanaged_load_alone_is_not_a_candidate(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 0, 2);
-	fill_cpus(1, 7);
-	assert_still();
-	machine_paper(&machine->config);
-	assert_still();
-}
-
-static void free_cpus_may_carry_no_tickets(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 0, 2);
-	machine->config.rules.q1 = 0;
-	assert_true(propose()->tickets.total == 4);
-	machine_touch(machine, 0, 1, 90);
-	fill_cpus(4, 5);
-	assert_still();
 }
 
 static void affinities_limit_the_destinations(void **state)
@@ -485,8 +436,6 @@ int main(void)
 		TEST(no_candidates_give_no_move),
 		TEST(one_node_leaves_no_choice),
 		TEST(a_stray_thread_moves_to_its_memory),
-		TEST(the_second_best_node_is_not_preferred),
-		TEST(the_gate_holds_a_well_placed_thread),
 		TEST(the_rule_of_the_paper_moves_it_every_time),
 		TEST(free_cpus_of_a_node_are_one_candidate_when_merged),
 		TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu),
@@ -494,9 +443,6 @@ int main(void)
 		TEST(a_swap_may_help_one_thread_without_harming_the_other),
 		TEST(the_gate_considers_the_loss_of_the_partner),
 		TEST(only_the_paper_profile_accepts_zero_tickets),
-		TEST(under_the_gate_a_gain_without_tickets_is_no_candidate),
-		TEST(unmanaged_load_alone_is_not_a_candidate),
-		TEST(free_cpus_may_carry_no_tickets),
 		TEST(affinities_limit_the_destinations),
 		TEST(affinities_limit_both_threads_of_a_swap),
 		TEST(users_are_swapped_if_both_gain),

@@ -112,13 +112,6 @@ static void check_least_memory(void)
 	assert_managed(200, true);
 }
 
-static void test_too_small(void **state)
-{
-	(void)state;
-	config->threads.policy = NM_POLICY_IMAR2;
-	check_least_memory();
-}
-
 static void test_too_small_for_a_home(void **state)
 {
 	(void)state;
@@ -593,7 +586,6 @@ int main(void)
 		TEST(test_too_little_cpu_time),
 		TEST(test_idle_is_not_read),
 		TEST(test_no_flicker),
-		TEST(test_too_small),
 		TEST(test_too_small_for_a_home),
 		TEST(huge_pages_count_as_memory),
 		TEST(test_young_grows),
