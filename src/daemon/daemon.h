@@ -341,7 +341,7 @@ void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
 /* Checks kernel.numa_balancing, turns it off if configured, and logs changes. Returns whether the
  * daemon may move pages. Called in each interval. */
-bool nm_balancing_leaves_pages(struct nm_daemon *daemon);
+bool nm_follow_balancing(struct nm_daemon *daemon);
 /* Restores the setting if the daemon has turned it off. */
 void nm_restore_balancing(struct nm_daemon *daemon);
 

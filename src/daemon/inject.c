@@ -102,7 +102,7 @@ void nm_restore_balancing(struct nm_daemon *daemon)
 	daemon->machine.balancing_mode = NM_PAGES_ALONE;
 }
 
-bool nm_balancing_leaves_pages(struct nm_daemon *daemon)
+bool nm_follow_balancing(struct nm_daemon *daemon)
 {
 	struct nm_machine_state *machine = &daemon->machine;
 	struct nm_platform *platform = daemon->pipeline.platform;

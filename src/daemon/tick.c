@@ -160,7 +160,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		pages.interval_ns = interval_ns;
 		pages.figures = figures;
 		pages.nr_figures = nr_figures;
-		pages.may_move = nm_balancing_leaves_pages(daemon);
+		pages.may_move = nm_follow_balancing(daemon);
 		nm_page_stage_tick(pipeline->pages, &pages);
 	}
 	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);
