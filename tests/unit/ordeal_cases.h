@@ -56,13 +56,14 @@ static const struct ordeal_case {
 	 "reads stat, statm, status, cgroup, cpuset, schedstat, comm, the load, the boot ID or "
 	 "a sysctl",
 	 "as above; without the load no CPU counts as idle, without the boot ID the "
-	 "service does not start",
+	 "service does not start, and a sysctl keeps its last value",
 	 "no lock of a memory map; maps, numa_maps, cmdline and environ are not read "
 	 "here",
 	 "–",
 	 {ENOENT, ESRCH, EACCES, EIO, EMFILE, EFBIG, ENOMEM},
 	 MAY_NOT_START | MAY_END | IS_LOGGED,
-	 {OF_AFFINITIES, CUT_SHORT, "Ledger not replayed: E", "Only first touches sampled: "}},
+	 {OF_AFFINITIES, CUT_SHORT, "Ledger not replayed: E",
+	  "Only first touches sampled: ", "kernel.numa_balancing migrates the same pages"}},
 	{GATE_LIST_DIRECTORY,
 	 "list_directory",
 	 "lists /proc, or the threads of a process",
