@@ -503,6 +503,13 @@ static inline bool nm_policy_is_by(enum nm_thread_policy policy, enum nm_measure
 	return nm_policy_ops(policy)->judged_by[0].by == measure;
 }
 
+/* Returns whether the policy moves threads for their communication: judged by latency, because the
+ * local access ratio falls on purpose until pages follow. */
+static inline bool nm_policy_is_by_sharing(enum nm_thread_policy policy)
+{
+	return nm_policy_is_by(policy, NM_BY_LATENCY);
+}
+
 /*
  * Returns whether the moves decided on this snapshot are judged by performance (judge.h). Moves
  * of LBMA are judged by locality if P is derived from locality, because the verifier measures

@@ -45,7 +45,7 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
 							thread->start_ticks);
 	}
-	if (back && nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
+	if (back && nm_policy_is_by_sharing(verdict->policy))
 		bar_processes(daemon, snapshot, verdict);
 	if (back && !restored)
 		nm_plan_add_rollback(snapshot, daemon->config, verdict, &daemon->next_decision,

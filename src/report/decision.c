@@ -283,7 +283,7 @@ static void append_reason(struct nm_entry *entry, const struct nm_entry_context 
 {
 	if (decision->kind == NM_DECISION_ROLLBACK) {
 		nm_entry_detail(entry, "rollback of #%lu", (unsigned long)decision->undoes);
-	} else if (nm_policy_is_by(decision->policy, NM_BY_LATENCY)) {
+	} else if (nm_policy_is_by_sharing(decision->policy)) {
 		append_sharing(entry, decision);
 	} else if (decision->balance.given) {
 		append_balance(entry, decision);
@@ -420,7 +420,7 @@ static void reason_fields(struct nm_entry *entry, const struct nm_decision *deci
 		home_fields(entry, &decision->home);
 	else if (decision->kind == NM_DECISION_PAGES)
 		nm_pages_fields(entry, &decision->pages);
-	else if (nm_policy_is_by(decision->policy, NM_BY_LATENCY))
+	else if (nm_policy_is_by_sharing(decision->policy))
 		sharing_fields(entry, decision);
 	else if (decision->balance.given)
 		balance_fields(entry, decision);

@@ -120,7 +120,7 @@ void nm_lines_verdict(struct nm_decision_lines *lines, const struct nm_verdict *
 		 "id=%" PRIu64 " verdict=%s of=%s waited=%u by_performance=%d by_sharing=%d",
 		 verdict->decision, nm_verdict_kind_name(verdict->kind),
 		 nm_decision_kind_name(verdict->of), verdict->intervals, verdict->by_performance,
-		 nm_policy_is_by(verdict->policy, NM_BY_LATENCY));
+		 nm_policy_is_by_sharing(verdict->policy));
 }
 
 void nm_lines_home_end(struct nm_decision_lines *lines, const struct nm_home_state *state)

@@ -179,7 +179,7 @@ static void append_measure(struct nm_entry *entry, const struct nm_entry_context
 				nm_node_text(context, thread->node_to, word));
 	else if (verdict->of == NM_DECISION_HOME)
 		append_home_verdict(entry, verdict);
-	else if (nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
+	else if (nm_policy_is_by_sharing(verdict->policy))
 		append_sharing(entry, verdict);
 	else if (performed && !nm_policy_is_by(verdict->policy, NM_BY_LOCALITY))
 		nm_entry_append(entry, " performance %s",
@@ -285,7 +285,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		entry->thread = i;
 		thread_fields(entry, context, &verdict->threads[i]);
-		if (nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
+		if (nm_policy_is_by_sharing(verdict->policy))
 			latency_fields(entry, &verdict->threads[i]);
 		if (verdict->by_performance)
 			performance_fields(entry, &verdict->threads[i]);
@@ -294,7 +294,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	if (verdict->of == NM_DECISION_HOME)
 		home_verdict_fields(entry, verdict);
 	locality_fields(entry, verdict);
-	if (nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
+	if (nm_policy_is_by_sharing(verdict->policy))
 		sharing_fields(entry, verdict);
 	if (verdict->balance.given)
 		balance_verdict_fields(entry, verdict);

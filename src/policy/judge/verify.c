@@ -179,11 +179,6 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
 	}
 }
 
-static bool is_by_sharing(const struct nm_verdict *verdict)
-{
-	return nm_policy_is_by(verdict->policy, NM_BY_LATENCY);
-}
-
 static void observe_performance(const struct nm_snap_thread *seen, struct nm_verdict_thread *thread)
 {
 	if (!seen->measured || !isnan(thread->performance_after))
@@ -231,7 +226,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 		else
 			pending->intervals_away[index]++;
 	}
-	if (is_by_sharing(&pending->verdict))
+	if (nm_policy_is_by_sharing(pending->verdict.policy))
 		observe_latency(seen, config, thread);
 	else
 		observe_performance(seen, thread);
@@ -332,7 +327,7 @@ static size_t count_by_sharing(const struct nm_verifier *verifier)
 {
 	size_t count = 0;
 	for (size_t q = 0; q < verifier->count; q++)
-		if (is_by_sharing(&verifier->pending[q].verdict))
+		if (nm_policy_is_by_sharing(verifier->pending[q].verdict.policy))
 			count += verifier->pending[q].verdict.nr_threads;
 	return count;
 }
@@ -341,7 +336,8 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 {
 	for (size_t q = 0; q < verifier->count; q++) {
 		const struct nm_verdict *verdict = &verifier->pending[q].verdict;
-		for (unsigned i = 0; is_by_sharing(verdict) && i < verdict->nr_threads; i++)
+		for (unsigned i = 0;
+		     nm_policy_is_by_sharing(verdict->policy) && i < verdict->nr_threads; i++)
 			*places++ = (struct nm_sharing_place){
 				.tid = verdict->threads[i].tid,
 				.node_from = verdict->threads[i].node_from,
@@ -361,7 +357,7 @@ static void measure_sharing(struct nm_verifier *verifier, const struct nm_verifi
 	const struct nm_sharing_place *place = places;
 	for (size_t q = 0; q < verifier->count; q++) {
 		struct nm_verdict *verdict = &verifier->pending[q].verdict;
-		if (!is_by_sharing(verdict))
+		if (!nm_policy_is_by_sharing(verdict->policy))
 			continue;
 		double variance = 0;
 		verdict->cost_before = verdict->cost_after = 0;
@@ -381,7 +377,7 @@ static void compare_latencies(struct nm_verifier *verifier, const struct nm_conf
 	nm_autofree struct nm_verdict **verdicts =
 		nm_must(calloc(verifier->count + 1, sizeof(*verdicts)));
 	for (size_t i = 0; i < verifier->count; i++)
-		if (is_by_sharing(&verifier->pending[i].verdict))
+		if (nm_policy_is_by_sharing(verifier->pending[i].verdict.policy))
 			verdicts[count++] = &verifier->pending[i].verdict;
 	nm_sharing_compare_latencies(verdicts, count, config);
 }
@@ -455,7 +451,7 @@ static bool judge_threads(struct nm_pending_verdict *pending, const struct nm_co
 		}
 		undecided += is_awaited(verdict, thread, config);
 	}
-	if (is_by_sharing(verdict))
+	if (nm_policy_is_by_sharing(verdict->policy))
 		return has_arrived(verdict) && judge_sharing(pending, config, expired);
 	if (undecided > 0 && !expired)
 		return false;
@@ -490,7 +486,7 @@ static void observe(struct nm_pending_verdict *pending, const struct nm_verifier
 	}
 	for (unsigned i = 0; i < pending->verdict.nr_threads; i++)
 		observe_thread(snapshot, input->config, pending, i);
-	if (!is_by_sharing(&pending->verdict))
+	if (!nm_policy_is_by_sharing(pending->verdict.policy))
 		nm_verdict_measure_locality(&pending->verdict, snapshot->topology, input->config);
 	compare_with_prediction(&pending->verdict);
 }
