@@ -385,8 +385,9 @@ void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t i
  * the plan. */
 bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
 /* Returns a process whose threads were held and must not be any more, and notes that; NULL: none.
- * Called before the next plan. */
-const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement);
+ * The search begins with the process *next, initially 0, and continues there. Called before the
+ * next plan. */
+const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement, size_t *next);
 /* A thread of a process was leased to its home, or is held. Returns whether it is the first held
  * one. Called for each such lease. */
 bool nm_placement_held(struct nm_placement *placement, uint32_t pid);

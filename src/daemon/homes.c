@@ -183,7 +183,8 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_placement_decide(placement, &round, &plan);
 	if (dry_run)
 		return;
-	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement));)
+	size_t next = 0;
+	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement, &next));)
 		(void)nm_actuator_return_process(pipeline->actuator, state->pid);
 	nm_act(daemon, snapshot, &plan);
 	/* A running thread has moved when the call returns, and its affinity is restored before the

@@ -42,10 +42,10 @@ bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm
 }
 
 /* Held threads must not queue, and a process that no longer exceeds every node is not held. */
-const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement)
+const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement, size_t *next)
 {
-	for (size_t i = 0; i < placement->processes.count; i++) {
-		struct nm_home_state *state = nm_home_state_at(placement, i);
+	while (*next < placement->processes.count) {
+		struct nm_home_state *state = nm_home_state_at(placement, (*next)++);
 		if (!state->held || nm_placement_may_hold(placement, state))
 			continue;
 		state->held = false;
