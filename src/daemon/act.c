@@ -65,9 +65,10 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	if (nm_policy_ops(decision->policy)->applied)
 		nm_policy_ops(decision->policy)
 			->applied(pipeline->policies.states[decision->policy], decision);
-	const struct nm_page_stage_input page_input = nm_page_input(daemon, snapshot);
-	if (pipeline->pages)
+	if (pipeline->pages) {
+		const struct nm_page_stage_input page_input = nm_page_input(daemon, snapshot);
 		nm_page_stage_threads_moved(pipeline->pages, &page_input, decision);
+	}
 	for (unsigned i = 0; nm_placement_of(daemon) && i < decision->nr_steps; i++)
 		nm_placement_drawn(nm_placement_of(daemon), decision->steps[i].pid,
 				   daemon->tally.intervals);
