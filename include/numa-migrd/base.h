@@ -248,7 +248,7 @@ bool nm_usage_has_room(const struct nm_usage *usage, uint64_t most);
 /*
  * The recent use of time, bytes and the like by each domain. These are not held, so that
  * nm_usage_has_room() cannot share them: the domain that owes least comes first instead. Without
- * others a domain uses all of it, and nothing is left idle. All zero: nobody owes anything.
+ * others a domain uses all of it, and nothing is left idle. All zero: no domain has used anything.
  */
 #define NM_DEBTS 64U
 struct nm_debts {

@@ -13,12 +13,7 @@
 /* Threads 101 to 103 of process 100 have leases on nodes 1 to 3, and the daemon has exited. */
 static int set_up(void **state)
 {
-	(void)state;
-	world = world_new();
-	fake = world->fake;
-	fake_process(fake, 100, 1);
-	for (uint32_t tid = 101; tid < 104; tid++)
-		fake_clone(fake, 100, tid);
+	(void)set_up_two_processes(state);
 	for (unsigned node = 1; node < 4; node++)
 		world_lease(world, 100 + node, node);
 	nm_actuator_free(world->actuator);
