@@ -161,12 +161,14 @@ static void move_by_range(const struct nm_page_stage *stage,
 
 /* ---- the budget of an interval ---- */
 
+/* The rules of the papers let pages follow at once: with them threads move in most intervals, so
+ * that pages would wait for ever. */
 static void update_waiting(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
 	for (size_t i = 0; i < stage->processes.count; i++) {
 		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
-		process->waits = input->interval < process->until ||
-				 (!input->config->rules.paper &&
+		process->waits = !input->config->rules.paper &&
+				 (input->interval < process->until ||
 				  nm_verifier_awaits(input->verifier, process->pid,
 						     process->start_ticks, input->interval));
 	}

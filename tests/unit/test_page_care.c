@@ -213,6 +213,24 @@ static void pages_wait_while_threads_settle(void **state)
 	assert_int_equal(pages_on(0), 16);
 }
 
+/* By the rules of the papers threads move in most intervals, and pages follow nevertheless. */
+static void pages_do_not_wait_by_the_rules_of_a_paper(void **state)
+{
+	(void)state;
+	make_space(16, 2);
+	struct worker *worker = add_user(1000, 0, 0, 16);
+	world.daemon.config->rules.paper = true;
+	begin();
+	const struct nm_decision decision = {
+		.nr_steps = 1,
+		.steps = {{.tid = worker->tid, .pid = 1000, .node_from = 1, .node_to = 0}}};
+	for (int i = 0; i < 15; i++) {
+		live_one();
+		threads_moved(&decision);
+	}
+	assert_int_equal(pages_on(0), 16);
+}
+
 /* A thread is moved to its memory, is slower there, and is moved back, repeatedly. */
 static void moves_of_threads_are_no_noise(void **state)
 {
@@ -303,6 +321,7 @@ int main(void)
 		TEST(cooldowns_double_after_rollbacks),
 		TEST(pages_moved_without_gain_stay),
 		TEST(pages_wait_while_threads_settle),
+		TEST(pages_do_not_wait_by_the_rules_of_a_paper),
 		TEST(moves_of_threads_are_no_noise),
 		TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it),
 		TEST(a_passing_thread_takes_no_pages_along),
