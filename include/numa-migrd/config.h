@@ -321,6 +321,10 @@ static inline bool nm_config_matches(const struct nm_target_list *list,
 	return nm_config_find(list, subject, named) != NULL;
 }
 
+/* Returns whether one of the patterns that name a command matches. Pure. Used by the task table. */
+bool nm_config_names_command(const struct nm_target_list *list,
+			     const struct nm_target_subject *subject);
+
 /* Prints a pattern as in the configuration, with its text escaped. Returns `out`. Pure. */
 const char *nm_config_print_target(const struct nm_target *target, char *out, size_t size);
 

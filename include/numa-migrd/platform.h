@@ -44,8 +44,8 @@ enum nm_memory_query_kind {
 				     * faults (clear_refs 4) */
 	NM_MEMORY_QUERY_PAGES,	    /* the nodes of up to 512 private pages, found by searching the
 				     * mappings */
-	NM_MEMORY_QUERY_RUNTIME /* the language runtime, from maps: `result` is an enum
-				 * nm_runtime */
+	NM_MEMORY_QUERY_RUNTIME /* the language runtime and the program, from maps: `result` is
+				 * an nm_runtime_answer() */
 };
 
 struct nm_memory_query {

@@ -15,6 +15,7 @@
 #include "numa-migrd/platform.h"
 
 #define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
+#define NM_PROC_BEFORE_EXEC 0x00000040U /* PF_FORKNOEXEC: it was forked, and has executed nothing */
 
 struct nm_proc_stat {
 	char comm[64]; /* raw bytes, NUL-terminated; names of kernel threads may be longer than 15
@@ -390,6 +391,8 @@ static inline bool nm_runtime_may_count_again(enum nm_runtime runtime)
 /* Position of the search in the text of /proc/PID/maps; initially zero. */
 struct nm_runtime_search {
 	enum nm_runtime found; /* NONE: not found yet */
+	unsigned program;      /* number in nm_excluded_programs (exclusions.h); 0: another one */
+	bool program_known;
 	char line[NM_RUNTIME_LINE_BYTES];
 	size_t used;		 /* length of the line read so far */
 	bool too_long;		 /* the line exceeds the buffer; the rest of it is skipped */
@@ -403,9 +406,25 @@ struct nm_runtime_search {
  * and later), if the kernel supports names for memory; otherwise its heap at the address used up to
  * Go 1.25 and in builds with -race (malloc.go, mallocinit); or the two tables with an entry for
  * each 4 MiB of a 48-bit address space, directly adjacent and used at the same offset
- * (mpagealloc.go, mgcscavenge.go). Pure. Called by the platform for queries of the task table.
+ * (mpagealloc.go, mgcscavenge.go). Also determines the program, which the kernel maps below its
+ * libraries: the first mapping of a file. Unlike the link /proc/PID/exe, this file does not need a
+ * path to be followed. Pure. Called by the platform for queries of the task table.
  */
 void nm_runtime_search(struct nm_runtime_search *search, const char *text, size_t length);
+
+/* The result of the search as one number that is not negative, and its parts. */
+static inline int nm_runtime_answer(enum nm_runtime runtime, unsigned program)
+{
+	return (int)(program << 8 | (unsigned)runtime);
+}
+static inline enum nm_runtime nm_runtime_in(int answer)
+{
+	return (enum nm_runtime)(answer & 0xff);
+}
+static inline unsigned nm_runtime_program_in(int answer)
+{
+	return (unsigned)answer >> 8;
+}
 
 /* ---- other daemons ---- */
 

@@ -13,6 +13,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
+#include "numa-migrd/exclusions.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
@@ -93,7 +94,8 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_UNREADABLE, /* its status in /proc is too long to be read again and again */
 	NM_ELIGIBILITY_KERNEL,	   /* a kernel thread */
 	NM_ELIGIBILITY_REALTIME,   /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
-	NM_ELIGIBILITY_SELF,	   /* the daemon, its helper or a worker */
+	NM_ELIGIBILITY_SELF,	   /* a program of numa-migrd */
+	NM_ELIGIBILITY_DEFAULT,	   /* another default exclusion (exclusions.h) */
 	NM_ELIGIBILITY_PINNED,	   /* its CPU affinity allows only one node */
 	NM_ELIGIBILITY_FOREIGN,	   /* another program changed an affinity that the daemon had set */
 	NM_ELIGIBILITY_RELEASED,   /* released by `numa-migrctl release` */
@@ -109,6 +111,9 @@ struct nm_eligibility_reason {
 	bool listed; /* refused: numa-migrctl lists such a process although it is not managed */
 };
 const struct nm_eligibility_reason *nm_eligibility_reason(enum nm_eligibility eligibility);
+
+/* Whether the program of a process is known. It is read with the runtime, once after each exec. */
+enum nm_program_state { NM_PROGRAM_AWAITED, NM_PROGRAM_UNREADABLE, NM_PROGRAM_READ };
 
 struct nm_process {
 	uint32_t pid;
@@ -126,6 +131,11 @@ struct nm_process {
 	uint64_t last_seen_ns, checked_ns; /* checked_ns is 0 before /proc was first read */
 	enum nm_runtime runtime;	   /* of its program */
 	bool runtime_doubted; /* its name has changed since the runtime was determined */
+	enum nm_program_state program_state;
+	unsigned program;     /* if READ: its number in nm_excluded_programs; 0: another one */
+	bool program_awaited; /* it is not managed before its program is known */
+	uint32_t ns_pid;      /* in its own PID namespace; 0: not known */
+	enum nm_exclusion exclusion;
 	uint64_t runtime_ticket, runtime_asked_ns; /* the pending query for it; 0: no query is
 						    * pending, or none was sent */
 	unsigned runtime_unanswered; /* consecutive queries for it without an answer in time */

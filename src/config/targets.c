@@ -328,6 +328,15 @@ const struct nm_target *nm_config_find(const struct nm_target_list *list,
 	return NULL;
 }
 
+bool nm_config_names_command(const struct nm_target_list *list,
+			     const struct nm_target_subject *subject)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (is_name(list->items[i].command) && target_matches(&list->items[i], subject))
+			return true;
+	return false;
+}
+
 const char *nm_config_print_target(const struct nm_target *target, char *out, size_t size)
 {
 	const struct {

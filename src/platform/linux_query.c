@@ -158,7 +158,8 @@ static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_ans
 	nm_runtime_search(&self->search, self->text, got);
 	self->used = 0;
 	if (got == 0 || self->search.found != NM_RUNTIME_NONE)
-		return end(ret, (int)self->search.found);
+		return end(ret,
+			   nm_runtime_answer(self->search.found, self->search.program));
 	return read_on(self, ret);
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/exclusions.h"
+
 #define GO_HEAP_AMD64 UINT64_C(0xc000000000)
 #define GO_HEAP_ARM64 UINT64_C(0x4000000000)
 #define GO_TABLE_BYTES UINT64_C(0x20000000) /* 2^48 / 4 MiB entries of 8 bytes */
@@ -61,6 +63,14 @@ static bool is_go(struct nm_runtime_search *search, const struct mapping *mappin
 	       ends_table(search, mapping);
 }
 
+static void note_program(struct nm_runtime_search *search, const struct mapping *mapping)
+{
+	if (search->program_known || mapping->inode == 0 || mapping->path[0] == '\0')
+		return;
+	search->program_known = true;
+	search->program = nm_excluded_program_in(mapping->path);
+}
+
 /* Takes a line of /proc/PID/maps (proc(5)). */
 static void take_line(struct nm_runtime_search *search)
 {
@@ -72,6 +82,7 @@ static void take_line(struct nm_runtime_search *search)
 		   &mapping.begin, &mapping.end, mapping.permissions, &mapping.inode, &path) == 4 &&
 	    path > 0) {
 		mapping.path = search->line + path;
+		note_program(search, &mapping);
 		if (is_jvm(&mapping))
 			search->found = NM_RUNTIME_JVM;
 		else if (is_go(search, &mapping))

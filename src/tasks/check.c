@@ -41,8 +41,7 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 static const struct nm_target *find_match(const struct nm_target_list *list,
 					  const struct nm_process *process, bool named)
 {
-	const struct nm_target_subject subject = {
-		.command = process->raw_comm, .cgroup = process->cgroup, .uid = process->uid};
+	const struct nm_target_subject subject = nm_roster_subject(process);
 	return nm_config_find(list, &subject, named);
 }
 
@@ -52,30 +51,20 @@ const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
 	return find_match(&roster->config->targets.exclude, process, false);
 }
 
-/* The systemd process that becomes a worker does not have the worker's name yet, and looks busy. */
-static bool is_ours(uint32_t own_pid, const struct nm_process *process)
-{
-	static const char *const units[] = {"/numa-migrd-worker@", "/numa-migrd-helper.service"};
-	const char *unit = process->cgroup ? strrchr(process->cgroup, '/') : NULL;
-	for (size_t i = 0; unit && i < NM_ARRAY_SIZE(units); i++)
-		if (strncmp(unit, units[i], strlen(units[i])) == 0)
-			return true;
-	return process->pid == own_pid ||
-	       strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0;
-}
-
-static enum nm_eligibility judge(const struct nm_roster *roster, const struct nm_process *process,
-				 uint32_t flags, enum nm_eligibility size)
+static enum nm_eligibility judge(const struct nm_roster *roster, struct nm_process *process,
+				 const struct nm_proc_stat *stat, enum nm_eligibility size)
 {
 	const struct nm_config *config = roster->config;
 
 	if (nm_roster_remembers(roster->memory, process->pid, process->start_ticks,
 				NM_ELIGIBILITY_RELEASED))
 		return NM_ELIGIBILITY_RELEASED;
-	if (flags & NM_PROC_KTHREAD)
+	if (stat->flags & NM_PROC_KTHREAD)
 		return NM_ELIGIBILITY_KERNEL;
-	if (is_ours(roster->own_pid, process))
-		return NM_ELIGIBILITY_SELF;
+	nm_roster_find_exclusion(roster, process, stat, size == NM_ELIGIBILITY_MANAGED);
+	if (process->exclusion != NM_EXCLUSION_NONE)
+		return process->exclusion == NM_EXCLUSION_OWN ? NM_ELIGIBILITY_SELF
+							      : NM_ELIGIBILITY_DEFAULT;
 	if (process->steering.value == NM_STEER_OFF)
 		return NM_ELIGIBILITY_OFF;
 	if (nm_roster_excluded_by(roster, process))
@@ -108,9 +97,10 @@ static bool has_hugetlb(struct nm_roster *roster)
 }
 
 /*
- * Reads what only status contains: huge pages, without which a process may seem small; and, for
- * policy "auto", which of its memory cannot move, and which nodes its cpuset excludes. Memory that
- * is not known counts as movable: the kernel refuses what is not.
+ * Reads what only status contains: huge pages, without which a process may seem small; once, whether
+ * it is PID 1 of a container; and, for policy "auto", which of its memory cannot move, and which
+ * nodes its cpuset excludes. Memory that is not known counts as movable: the kernel refuses what is
+ * not.
  */
 static void read_limits(struct nm_roster *roster, struct nm_process *process, int directory,
 			const struct nm_proc_stat *stat)
@@ -118,11 +108,12 @@ static void read_limits(struct nm_roster *roster, struct nm_process *process, in
 	struct nm_proc_status status;
 	bool small = process->rss_bytes < nm_roster_min_rss_bytes(roster);
 	bool wanted = small ? !(stat->flags & NM_PROC_KTHREAD) && has_hugetlb(roster)
-			    : roster->config->threads.policy == NM_POLICY_AUTO;
+			    : !process->ns_pid || roster->config->threads.policy == NM_POLICY_AUTO;
 
 	if (!wanted || nm_proc_read_status_in(roster->platform, directory, process->domain,
 					      &roster->costly, &status) < 0)
 		return;
+	process->ns_pid = status.ns_pid;
 	process->rss_bytes += status.hugetlb_bytes;
 	process->held_bytes = status.held_bytes;
 	process->barred_mems = status.barred_mems;
@@ -230,7 +221,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (!process->started_ns)
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
-	process->eligibility = judge(roster, process, stat.flags, size);
+	process->eligibility = judge(roster, process, &stat, size);
 	process->named = find_match(&roster->config->targets.include, process, true) != NULL;
 	return 0;
 }

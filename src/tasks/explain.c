@@ -20,6 +20,7 @@ static const struct nm_eligibility_reason reasons[NM_ELIGIBILITY_MAX] = {
 	[NM_ELIGIBILITY_REALTIME] = {"real-time", "its threads are real-time or deadline threads",
 				     true},
 	[NM_ELIGIBILITY_SELF] = {"numa-migrd", "it is a part of numa-migrd", false},
+	[NM_ELIGIBILITY_DEFAULT] = {"excluded-by-default", "it is excluded by default", false},
 	[NM_ELIGIBILITY_PINNED] = {"pinned", "the CPU affinity of its threads allows only one node",
 				   true},
 	[NM_ELIGIBILITY_FOREIGN] = {"foreign-mask",
@@ -72,6 +73,10 @@ void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *
 		print_size(roster, process, ret);
 	else if (reason == NM_ELIGIBILITY_IDLE)
 		print_cpu(roster, process, ret);
+	else if (reason == NM_ELIGIBILITY_SELF || reason == NM_ELIGIBILITY_DEFAULT)
+		(void)snprintf(ret, NM_EXPLANATION_BYTES, "excluded by default%s: %s",
+			       process->program_awaited ? " until its program is known" : "",
+			       nm_exclusion_row(process->exclusion)->text);
 	else if (reason == NM_ELIGIBILITY_EXCLUDED && target)
 		(void)snprintf(ret, NM_EXPLANATION_BYTES, "targets.exclude matches it: %s",
 			       nm_config_print_target(target, pattern, sizeof(pattern)));

@@ -85,6 +85,8 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->cpu_share = 0;
 	process->last_spawn_ns = 0;
 	process->eligibility = NM_ELIGIBILITY_IDLE;
+	process->program_state = NM_PROGRAM_AWAITED;
+	process->program = 0;
 	nm_roster_forget_runtime(roster, process);
 	process->runtime_asked_ns = 0;
 }

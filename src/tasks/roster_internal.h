@@ -63,6 +63,21 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 /* Returns the resident memory from which on a process is managed. */
 uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster);
 
+/* What the patterns of targets apply to. */
+static inline struct nm_target_subject nm_roster_subject(const struct nm_process *process)
+{
+	return (struct nm_target_subject){
+		.command = process->raw_comm, .cgroup = process->cgroup, .uid = process->uid};
+}
+
+/*
+ * Sets the default exclusion of the process, whose `stat` was just read, and whether its program
+ * must be known first. wanted: it uses enough CPU and memory to be managed, so that its program is
+ * worth a query; otherwise its name decides.
+ */
+void nm_roster_find_exclusion(const struct nm_roster *roster, struct nm_process *process,
+			      const struct nm_proc_stat *stat, bool wanted);
+
 /* Returns the first pattern of targets.exclude that matches the process, or NULL. */
 const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
 					      const struct nm_process *process);

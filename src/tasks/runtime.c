@@ -49,10 +49,23 @@ static void set_runtime(struct nm_process *process, int result)
 	}
 	process->runtime_unanswered = 0;
 	process->runtime_doubted = false;
-	if (result >= 0 && result < NM_RUNTIME_UNKNOWN)
-		process->runtime = (enum nm_runtime)result;
-	else if (process->runtime == NM_RUNTIME_AWAITED)
+	if (result >= 0 && nm_runtime_in(result) < NM_RUNTIME_UNKNOWN) {
+		process->runtime = nm_runtime_in(result);
+		process->program = nm_runtime_program_in(result);
+		process->program_state = NM_PROGRAM_READ;
+	} else if (process->runtime == NM_RUNTIME_AWAITED) {
 		process->runtime = NM_RUNTIME_UNKNOWN;
+	}
+}
+
+/* An answer, or its absence, may decide whether the process is managed: it is due to be checked. */
+static void answered(struct nm_process *process, int result)
+{
+	if (process->program_state == NM_PROGRAM_AWAITED)
+		process->program_state = NM_PROGRAM_UNREADABLE;
+	set_runtime(process, result);
+	if (process->program_awaited && process->checked_ns)
+		process->checked_ns = 1;
 }
 
 /* Returns true if its query is still pending. */
@@ -70,7 +83,7 @@ static bool poll_runtime(const struct nm_roster *roster, struct nm_process *proc
 	if (r == -EAGAIN)
 		platform->ops->memory_cancel(platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
-	set_runtime(process, r == 0 ? answer.result : r);
+	answered(process, r == 0 ? answer.result : r);
 	return false;
 }
 
@@ -82,7 +95,7 @@ static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 		unanswered > 0 && unanswered <= 6 ? SOON_NS << (unanswered - 1) : AGAIN_NS;
 
 	return !known && !process->runtime_ticket &&
-	       process->eligibility == NM_ELIGIBILITY_MANAGED &&
+	       (process->eligibility == NM_ELIGIBILITY_MANAGED || process->program_awaited) &&
 	       (process->nr_threads > 1 ||
 		nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS) &&
 	       (!process->runtime_asked_ns ||
@@ -104,7 +117,7 @@ static int query_runtime(const struct nm_roster *roster, struct nm_process *proc
 	process->runtime_asked_ns = now_ns;
 	process->runtime_ticket = ticket;
 	if (r < 0)
-		set_runtime(process, r);
+		answered(process, r);
 	else
 		(void)poll_runtime(roster, process, now_ns);
 	return 0;

@@ -67,6 +67,7 @@ static void search_runtime(const char *text, size_t size, size_t piece)
 		nm_runtime_search(&pieces, text + at, size - at <= piece ? size - at : piece + 1);
 	FUZZ_REQUIRE(whole.found <= NM_RUNTIME_JVM);
 	FUZZ_REQUIRE(whole.found == pieces.found);
+	FUZZ_REQUIRE(whole.program == pieces.program);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

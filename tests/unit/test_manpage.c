@@ -13,6 +13,7 @@
 
 #include "../../src/config/parse.h"
 #include "config_cases.h"
+#include "numa-migrd/exclusions.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd.conf.5"
 #define POLICIES NM_SOURCE_DIR "/man/numa-migrd-policies.7"
@@ -135,6 +136,40 @@ static void test_no_obsolete_settings_are_documented(void **state)
 	assert_int_equal(items, nm_setting_count + 5); /* and the keys of a pattern */
 }
 
+/* Appends the programs of the exclusion, one in a line. */
+static void append_programs(char *text, size_t size, unsigned exclusion)
+{
+	const char *comma = "";
+	for (size_t i = 0; i < nm_excluded_program_count; i++) {
+		const struct nm_excluded_program *program = &nm_excluded_programs[i];
+		size_t used = strlen(text);
+		if (!(program->exclusions >> exclusion & 1))
+			continue;
+		(void)snprintf(text + used, size - used, "%s\n.Li %s%s%s", comma, program->file,
+			       program->command ? " " : "",
+			       program->command ? program->command : "");
+		comma = " ,";
+	}
+}
+
+/* The list of default exclusions: each with its programs, and no other. */
+static void test_default_exclusions(void **state)
+{
+	char expected[2048] = "\n.Bl -bullet -compact";
+	for (unsigned one = NM_EXCLUSION_NONE + 1; one < NM_EXCLUSIONS; one++) {
+		char programs[1024] = "";
+		size_t used = strlen(expected);
+		append_programs(programs, sizeof(programs), one);
+		(void)snprintf(expected + used, sizeof(expected) - used, "\n.It\n%s%s%s",
+			       nm_exclusion_row((enum nm_exclusion)one)->text,
+			       programs[0] ? ":" : "", programs);
+	}
+	strncat(expected, "\n.El\n", sizeof(expected) - strlen(expected) - 1);
+	nm_autofree char *text = section(*state, ".Ss Default exclusions", "\n.Ss");
+	if (!strstr(text, expected))
+		fail_msg("numa-migrd.conf(5) lacks:\n%s", expected);
+}
+
 static void test_examples(void **state)
 {
 	nm_autofree char *examples = section(*state, ".Sh EXAMPLES", "\n.Sh");
@@ -155,6 +190,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_every_parameter, read_policies, free_page),
 		cmocka_unit_test_setup_teardown(test_no_obsolete_settings_are_documented, read_page,
 						free_page),
+		cmocka_unit_test_setup_teardown(test_default_exclusions, read_page, free_page),
 		cmocka_unit_test_setup_teardown(test_examples, read_page, free_page),
 	};
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "numa-migrd/exclusions.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 
@@ -122,6 +123,36 @@ static void java_is_its_library(void **state)
 	assert_string_equal(nm_runtime_name(NM_RUNTIME_JVM), "Java");
 }
 
+static unsigned program_in(const char *text, size_t piece)
+{
+	struct nm_runtime_search *search = calloc(1, sizeof(*search));
+	size_t length = strlen(text);
+	assert_non_null(search);
+	for (size_t at = 0; at < length; at += piece)
+		nm_runtime_search(search, text + at, length - at < piece ? length - at : piece);
+	unsigned program = search->program;
+	free(search);
+	return program;
+}
+
+/* The first file is that of the program; its libraries are above it. */
+static void a_program_is_its_first_file(void **state)
+{
+	static const char tini[] = "00400000-00405000 r-xp 00000000 fe:00 17  /usr/bin/tini (deleted)\n"
+				   "7f0000000000-7f0000001000 r--p 00000000 fe:00 18  /lib/pause\n";
+	static const char other[] = "00300000-00301000 rw-p 00000000 00:00 0 \n"
+				    "00400000-00405000 r-xp 00000000 fe:00 17  /usr/bin/postgres\n"
+				    "7f0000000000-7f0000001000 r--p 00000000 fe:00 18  /bin/tini\n";
+	(void)state;
+	for (size_t piece = 1; piece < sizeof(tini); piece++) {
+		assert_int_equal(program_in(tini, piece), nm_excluded_program_in("/x/tini"));
+		assert_int_equal(program_in(other, piece), 0);
+	}
+	assert_int_not_equal(nm_excluded_program_in("/x/tini"), 0);
+	assert_int_equal(nm_excluded_program_in("/tini/x"), 0);
+	assert_int_equal(nm_excluded_program_in("/x/tini2"), 0);
+}
+
 /* A line longer than any path, invalid lines, and truncated text. */
 /* SECURITY: runtimes */
 static void odd_lines_are_passed_over(void **state)
@@ -207,6 +238,7 @@ int main(void)
 		cmocka_unit_test(go_names_its_memory),
 		cmocka_unit_test(the_go_heap_has_a_fixed_address),
 		cmocka_unit_test(java_is_its_library),
+		cmocka_unit_test(a_program_is_its_first_file),
 		cmocka_unit_test(odd_lines_are_passed_over),
 		cmocka_unit_test(a_file_of_that_name_is_seen),
 		cmocka_unit_test(tables_alike_are_seen),

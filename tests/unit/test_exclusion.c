@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* What is not managed by default: by place and program, and never by a name alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "roster_fixture.h"
+
+#define BEFORE_EXEC NM_PROC_BEFORE_EXEC
+
+static char explanation[NM_EXPLANATION_BYTES];
+
+static int begin(void **state)
+{
+	fake_asked.hangs = false;
+	fake_asked.late = 0;
+	fake_asked.runtime = NM_RUNTIME_NONE;
+	return set_up(state);
+}
+
+static int end(void **state)
+{
+	fake_asked.hangs = false;
+	fake_asked.late = 0;
+	fake_asked.runtime = NM_RUNTIME_NONE;
+	return tear_down(state);
+}
+
+static void configure(const char *text)
+{
+	struct nm_config_errors errors = {0};
+	struct nm_config *changed = NULL;
+	assert_int_equal(nm_config_parse("test", text, strlen(text), &errors, &changed), 0);
+	nm_roster_configure(roster, topology, changed);
+	nm_config_free(config);
+	config = changed;
+}
+
+static void include_command(const char *command)
+{
+	char text[128];
+	(void)snprintf(text, sizeof(text), "targets: { include = ( { command = \"%s\"; } ); };",
+		       command);
+	configure(text);
+}
+
+static void name(uint32_t pid, const char *comm)
+{
+	(void)snprintf(fake_get(fake, pid)->comm, sizeof(fake_get(fake, pid)->comm), "%s", comm);
+}
+
+static void put_in(uint32_t pid, const char *cgroup)
+{
+	struct fake_thread *thread = fake_get(fake, pid);
+	(void)snprintf(thread->cgroup, sizeof(thread->cgroup), "%s", cgroup);
+}
+
+/* All processes run this program, as their mappings show. */
+static void run_program(const char *path)
+{
+	fake_asked.runtime = nm_runtime_answer(NM_RUNTIME_NONE, nm_excluded_program_in(path));
+}
+
+static void run_all_for(unsigned seconds)
+{
+	while (seconds-- > 0)
+		run_all(0.5);
+}
+
+/* Process 100 is PID 1 of a container, with this name and program. */
+static void make_first(const char *comm, const char *path)
+{
+	name(100, comm);
+	fake_get(fake, 100)->ns_pid = 1;
+	run_program(path);
+}
+
+static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
+{
+	const struct nm_process *process = nm_roster_process(roster, pid);
+	assert_non_null(process);
+	assert_int_equal(process->eligibility, NM_ELIGIBILITY_DEFAULT);
+	assert_int_equal(process->exclusion, exclusion);
+	nm_roster_explain(roster, process, nm_roster_refusal(roster, process), explanation);
+	assert_non_null(strstr(explanation, "excluded by default: "));
+	assert_non_null(strstr(explanation, nm_exclusion_row(exclusion)->text));
+}
+
+/* ---- PID 1 ---- */
+
+static void pid_1_of_the_host_is_never_managed(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 12; i++)
+		run_one(1, 1, 0.9);
+	assert_default(1, NM_EXCLUSION_HOST_INIT);
+	include_command("systemd");
+	run_one(1, 1, 0.9);
+	assert_default(1, NM_EXCLUSION_HOST_INIT);
+	assert_managed(1, false);
+}
+
+/* ---- containers ---- */
+
+static void reapers_that_start_a_container_are_left_alone(void **state)
+{
+	static const char *const paths[] = {"/usr/bin/tini",  "/pause",		"/sbin/docker-init",
+					    "/run/podman-init", "/usr/lib/systemd/systemd",
+					    "/usr/bin/dumb-init (deleted)"};
+	(void)state;
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(paths); i++) {
+		make_first("java", paths[i]); /* whatever it calls itself */
+		fake_exec(fake, 100);
+		drain();
+		run_all_for(4);
+		assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
+		assert_managed(100, false);
+	}
+}
+
+/* Its name says nothing: anybody can set it. */
+/* SECURITY: posing-manager */
+static void a_first_process_that_computes_is_managed(void **state)
+{
+	(void)state;
+	make_first("tini", "/usr/lib/jvm/bin/java");
+	run_all_for(4);
+	assert_managed(100, true);
+	make_first("python3", "/usr/bin/python3.11");
+	run_all_for(12);
+	assert_managed(100, true);
+}
+
+/* It does not get leases that its children inherit before it is known. */
+static void a_first_process_waits_until_its_program_is_known(void **state)
+{
+	(void)state;
+	make_first("postgres", "/usr/lib/postgresql/bin/postgres");
+	fake_asked.late = 2;
+	run_all(0.5);
+	assert_managed(100, false);
+	const struct nm_process *process = nm_roster_process(roster, 100);
+	nm_roster_explain(roster, process, process->eligibility, explanation);
+	assert_non_null(strstr(explanation, "until its program is known"));
+	run_all_for(5);
+	assert_managed(100, true);
+}
+
+/* A container is not left unmanaged because nobody answers. */
+static void without_an_answer_the_name_decides(void **state)
+{
+	(void)state;
+	make_first("postgres", "/usr/bin/tini");
+	fake_asked.runtime = -EPERM;
+	run_all_for(4);
+	assert_managed(100, true);
+	name(100, "tini");
+	run_all_for(12);
+	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
+	name(100, "postgres");
+	fake_asked.runtime = -ETIMEDOUT;
+	run_all_for(12);
+	assert_managed(100, true);
+}
+
+static void the_same_program_elsewhere_is_managed(void **state)
+{
+	(void)state;
+	name(100, "pause");
+	run_program("/home/user/pause");
+	run_all_for(4);
+	assert_managed(100, true);
+}
+
+/* busybox is init, or any other program. */
+static void a_file_of_several_programs_is_told_by_its_command(void **state)
+{
+	(void)state;
+	make_first("awk", "/bin/busybox");
+	run_all_for(4);
+	assert_managed(100, true);
+	make_first("init", "/bin/busybox");
+	run_all_for(12);
+	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
+}
+
+static void a_program_is_read_again_after_exec(void **state)
+{
+	(void)state;
+	make_first("tini", "/usr/bin/tini");
+	run_all_for(4);
+	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
+	make_first("postgres", "/usr/bin/postgres");
+	fake_exec(fake, 100);
+	drain();
+	run_all_for(4);
+	assert_managed(100, true);
+}
+
+/* A name that changes leaves the program known: nothing is managed and left alone in turns. */
+static void a_name_that_changes_does_not_suspend_management(void **state)
+{
+	(void)state;
+	make_first("python3", "/usr/bin/python3.11");
+	run_all_for(4);
+	for (unsigned i = 0; i < 30; i++) {
+		name(100, i % 2 ? "worker" : "python3");
+		run_all(0.5);
+		assert_managed(100, true);
+	}
+}
+
+/* ---- managers of users ---- */
+
+static void the_service_manager_of_a_user_is_left_alone(void **state)
+{
+	(void)state;
+	put_in(100, "/user.slice/user-1000.slice/user@1000.service/init.scope");
+	run_program("/usr/lib/systemd/systemd");
+	run_all_for(4);
+	assert_default(100, NM_EXCLUSION_USER_MANAGER);
+}
+
+static void what_a_user_runs_is_managed(void **state)
+{
+	(void)state;
+	put_in(100, "/user.slice/user-1000.slice/user@1000.service/app.slice/job.service");
+	put_in(200, "/user.slice/user-1000.slice/user@1000.service/init.scope");
+	run_all_for(4);
+	assert_managed(100, true);
+	assert_managed(200, true);
+}
+
+/* ---- our own programs ---- */
+
+static void our_own_programs_are_never_managed(void **state)
+{
+	(void)state;
+	include_command("numa-migrctl");
+	name(100, "numa-migrctl");
+	run_program("/usr/bin/numa-migrctl");
+	run_all_for(12);
+	assert_int_equal(nm_roster_process(roster, 100)->eligibility, NM_ELIGIBILITY_SELF);
+}
+
+/* SECURITY: posing-manager */
+static void a_program_with_our_name_is_managed(void **state)
+{
+	(void)state;
+	name(100, "numa-migrctl");
+	run_program("/home/user/solver");
+	run_all_for(4);
+	assert_managed(100, true);
+}
+
+/* ---- before exec ---- */
+
+static void a_child_of_pid_1_is_left_alone_before_exec(void **state)
+{
+	(void)state;
+	fake_fork(fake, 1, 300)->flags = BEFORE_EXEC;
+	fake_fork(fake, 1, 301)->flags = BEFORE_EXEC;
+	fake_fork(fake, 1, 302); /* systemd-executor has executed something */
+	name(301, "(kill)");
+	name(302, "(postgres)");
+	run_all_for(4);
+	for (uint32_t pid = 300; pid <= 302; pid++)
+		assert_default(pid, NM_EXCLUSION_BEFORE_EXEC);
+	fake_exec(fake, 302);
+	drain();
+	name(302, "postgres");
+	run_all_for(4);
+	assert_managed(302, true);
+}
+
+/* A daemon that was forked without exec and was adopted by PID 1 computes. */
+static void an_adopted_daemon_is_managed(void **state)
+{
+	(void)state;
+	fake_get(fake, 100)->flags = BEFORE_EXEC;
+	run_all_for(4);
+	assert_managed(100, true);
+}
+
+static void children_of_reapers_are_left_alone_before_exec(void **state)
+{
+	(void)state;
+	make_first("tini", "/usr/bin/tini");
+	run_all_for(4);
+	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
+	fake_fork(fake, 100, 301); /* has executed its program */
+	name(301, "tini");
+	run_all_for(4);
+	assert_default(300, NM_EXCLUSION_BEFORE_EXEC);
+	assert_managed(301, true);
+}
+
+/* The manager sleeps, so that nothing is known of it but its name. */
+static void children_of_sleeping_managers_are_left_alone_before_exec(void **state)
+{
+	(void)state;
+	name(100, "systemd");
+	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
+	fake_fork(fake, 200, 301)->flags = BEFORE_EXEC;
+	name(300, "(sd-pam)");
+	name(301, "(sd-pam)");
+	for (unsigned i = 0; i < 4; i++) {
+		run_one(300, 300, 0.5);
+		run_one(301, 301, 0.5);
+	}
+	assert_default(300, NM_EXCLUSION_BEFORE_EXEC);
+	assert_managed(301, true);
+}
+
+/* Servers that fork one process per connection: none of them has called exec. */
+static void children_of_a_program_that_computes_are_managed(void **state)
+{
+	(void)state;
+	make_first("postgres", "/usr/bin/postgres");
+	fake_asked.late = 2;
+	run_all(0.5);
+	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
+	run_all(0.5);
+	assert_managed(300, true);
+	run_all_for(4);
+	assert_managed(100, true);
+	assert_managed(300, true);
+}
+
+/* ---- the configuration ---- */
+
+static void an_include_with_the_command_overrides(void **state)
+{
+	(void)state;
+	make_first("tini", "/usr/bin/tini");
+	configure("targets: { include = ( { cgroup = \"/\"; } ); };");
+	run_all_for(4);
+	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
+	include_command("*");
+	run_all_for(4);
+	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
+	include_command("tin*");
+	run_all_for(4);
+	assert_managed(100, true);
+}
+
+/* SECURITY: posing-manager */
+static void what_computes_is_asked_once(void **state)
+{
+	(void)state;
+	make_first("postgres", "/usr/bin/postgres");
+	uint64_t before = fake_asked.tickets;
+	run_all_for(100);
+	assert_int_equal(fake_asked.tickets - before, 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pid_1_of_the_host_is_never_managed),
+		TEST(reapers_that_start_a_container_are_left_alone),
+		TEST(a_first_process_that_computes_is_managed),
+		TEST(a_first_process_waits_until_its_program_is_known),
+		TEST(without_an_answer_the_name_decides),
+		TEST(the_same_program_elsewhere_is_managed),
+		TEST(a_file_of_several_programs_is_told_by_its_command),
+		TEST(a_program_is_read_again_after_exec),
+		TEST(a_name_that_changes_does_not_suspend_management),
+		TEST(the_service_manager_of_a_user_is_left_alone),
+		TEST(what_a_user_runs_is_managed),
+		TEST(our_own_programs_are_never_managed),
+		TEST(a_program_with_our_name_is_managed),
+		TEST(a_child_of_pid_1_is_left_alone_before_exec),
+		TEST(an_adopted_daemon_is_managed),
+		TEST(children_of_reapers_are_left_alone_before_exec),
+		TEST(children_of_sleeping_managers_are_left_alone_before_exec),
+		TEST(children_of_a_program_that_computes_are_managed),
+		TEST(an_include_with_the_command_overrides),
+		TEST(what_computes_is_asked_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
