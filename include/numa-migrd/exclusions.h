@@ -39,7 +39,7 @@ extern const size_t nm_excluded_program_count;
 /* Returns the number of the program in this file: a path, as in /proc/PID/maps. */
 unsigned nm_excluded_program_in(const char *path);
 /* Returns the number of the program whose processes have this command by default, of which the
- * kernel keeps 15 bytes. Anybody can set it: used only where the program cannot be read. */
+ * kernel keeps 15 bytes. Every user can set it: used only where the program cannot be read. */
 unsigned nm_excluded_program_called(const char *command);
 /* Returns whether a process with this command, which runs the program with this number, is excluded
  * in the place that the exclusion means. */

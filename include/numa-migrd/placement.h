@@ -162,6 +162,12 @@ void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reaso
  */
 void nm_place_yield(const struct nm_place_view *view, bool *ret);
 
+/* Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit. */
+#define NM_PLACE_CONTROLLER_MIN 8e9
+/* Returns whether the node serves nearly the highest traffic of any node so far, above that
+ * minimum. Called by the tick, for verdicts. */
+bool nm_place_is_controller_full(const struct nm_place_view *view, unsigned node);
+
 /* Returns the cores of a node that the threads of a group may use, or the load on these of all the
  * load of the node. Called by the functions of this file. */
 double nm_place_room(const struct nm_place_view *view, const struct nm_place_group *group,
@@ -220,6 +226,7 @@ struct nm_place_context {
 	double waiting_drift; /* the same for seconds of waiting for a CPU per second of CPU time */
 	bool cpus_idle;	      /* CPUs were idle on other nodes that it may use, so waiting was
 			       * avoidable */
+	bool controller_full; /* nm_place_is_controller_full() of its home: near is not fast */
 	double tolerance;     /* relative change that does not count (verify.tolerance_percent) */
 };
 
@@ -238,7 +245,7 @@ double nm_place_domain_median(struct nm_place_change *changes, size_t count, dou
 
 /*
  * Compares the performance if both measures have it, otherwise the distance of the accesses if both
- * have enough accesses. A change counts if it exceeds the tolerance and twice the standard
+ * have enough accesses. Nearer memory behind a full controller is no improvement. A change counts if it exceeds the tolerance and twice the standard
  * deviation between the intervals before. In any case it is rolled back if the group waits 20 %
  * longer for a CPU than before, and than other processes do, while CPUs on other nodes are idle.
  * Called by the tick.

@@ -162,7 +162,7 @@ static void move_by_range(const struct nm_page_stage *stage,
 /* ---- the budget of an interval ---- */
 
 /* The rules of the papers let pages follow at once: with them threads move in most intervals, so
- * that pages would wait for ever. */
+ * that pages would wait without end. */
 static void update_waiting(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
 	for (size_t i = 0; i < stage->processes.count; i++) {

@@ -97,10 +97,10 @@ static bool has_hugetlb(struct nm_roster *roster)
 }
 
 /*
- * Reads what only status contains: huge pages, without which a process may seem small; once, whether
- * it is PID 1 of a container; and, for policy "auto", which of its memory cannot move, and which
- * nodes its cpuset excludes. Memory that is not known counts as movable: the kernel refuses what is
- * not.
+ * Reads what only status contains: huge pages, without which a process may seem small; once,
+ * whether it is PID 1 of a container; and, for policy "auto", which of its memory cannot move, and
+ * which nodes its cpuset excludes. Memory that is not known counts as movable: the kernel refuses
+ * what is not.
  */
 static void read_limits(struct nm_roster *roster, struct nm_process *process, int directory,
 			const struct nm_proc_stat *stat)

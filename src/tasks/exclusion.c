@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which default exclusion applies to a process. What a process is can be told by its place (its
- * PID, cgroup or name) and the program that it runs. A user can choose both, and gains nothing:
- * processes are left alone that a user may exclude anyway. So neither is a matter of security; the
- * program decides because a computing program may have any name, and be PID 1 of its container.
+ * The default exclusion of a process, by its place (its PID, cgroup or name) and the program that
+ * it runs. A user can choose both, and gains nothing: only processes are left alone that this user
+ * may exclude anyway. The program decides because a computing program may have any name, and be
+ * PID 1 of its container.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static bool is_in_managers_scope(const char *cgroup)
 	       !memchr(user + 1, '/', length - end - 1);
 }
 
-/* Returns whether it is where such a process is, whatever it executes. */
+/* Returns whether its place is that of such a process, with any program. */
 static bool is_in_place(const struct nm_process *process, enum nm_exclusion exclusion)
 {
 	switch (exclusion) {

@@ -63,7 +63,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 /* Returns the resident memory from which on a process is managed. */
 uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster);
 
-/* What the patterns of targets apply to. */
+/* Returns the properties to which the patterns of targets apply. */
 static inline struct nm_target_subject nm_roster_subject(const struct nm_process *process)
 {
 	return (struct nm_target_subject){

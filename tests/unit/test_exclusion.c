@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not managed by default: by place and program, and never by a name alone. */
+/* The default exclusions: by place and program, and not by a name alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,7 +111,7 @@ static void reapers_that_start_a_container_are_left_alone(void **state)
 					    "/usr/bin/dumb-init (deleted)"};
 	(void)state;
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(paths); i++) {
-		make_first("java", paths[i]); /* whatever it calls itself */
+		make_first("java", paths[i]); /* with any name */
 		fake_exec(fake, 100);
 		drain();
 		run_all_for(4);
@@ -120,7 +120,7 @@ static void reapers_that_start_a_container_are_left_alone(void **state)
 	}
 }
 
-/* Its name says nothing: anybody can set it. */
+/* Its name is no reason: every user can set it. */
 /* SECURITY: posing-manager */
 static void a_first_process_that_computes_is_managed(void **state)
 {

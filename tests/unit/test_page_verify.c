@@ -163,6 +163,24 @@ static void a_gain_has_improved(void **state)
 	assert_int_equal(nm_verifier_open(verifier), 0);
 }
 
+/* Locality shows no improvement if the performance is known and fell, even within its noise. */
+static void locality_does_not_outweigh_a_fall(void **state)
+{
+	static const struct nm_criterion criteria[] = {{.by = NM_BY_PERFORMANCE},
+						       {NM_BY_LOCALITY, NM_CRITERION_CONFIRMS},
+						       {.by = NM_BY_NOTHING}};
+	struct nm_change changes[NM_MEASURES] = {
+		[NM_BY_PERFORMANCE] = nm_change_of(0.01, 0.05, 0.05),
+		[NM_BY_LOCALITY] = nm_change_of(0.8, 0.05, 0.05),
+	};
+	(void)state;
+	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_IMPROVED);
+	changes[NM_BY_PERFORMANCE].value = -0.01;
+	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_NEUTRAL);
+	changes[NM_BY_PERFORMANCE].value = -0.06;
+	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_ROLLED_BACK);
+}
+
 static void a_loss_is_undone(void **state)
 {
 	(void)state;
@@ -490,6 +508,7 @@ int main(void)
 		TEST(a_gain_has_improved),
 		TEST(a_reused_number_is_another_process),
 		TEST(a_loss_is_undone),
+		TEST(locality_does_not_outweigh_a_fall),
 		TEST(unremembered_moves_are_not_rolled_back),
 		TEST(delta_g_is_the_limit),
 		TEST(noise_is_not_a_loss),

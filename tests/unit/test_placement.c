@@ -868,6 +868,52 @@ static void test_verdicts_can_fail(void **state)
 	assert_int_equal(nm_place_judge(&far, &waits, &calm).kind, NM_VERDICT_ROLLED_BACK);
 }
 
+/* All of its memory is local, and all of its threads wait for one controller. */
+static void test_near_is_no_improvement_behind_a_full_controller(void **state)
+{
+	(void)state;
+	const struct nm_place_measure far = {
+		.run_s = 4, .distance = 25, .accesses = 500, .performance = NAN};
+	struct nm_place_measure near = far, slow = far, fast = far;
+	const struct nm_place_context full = {.controller_full = true, .tolerance = 0.05};
+	near.distance = 10;
+	slow.performance = 1e9;
+	fast.performance = 2e9;
+	assert_int_equal(nm_place_judge(&far, &near, &full).kind, NM_VERDICT_NEUTRAL);
+	/* Measured performance counts, and so does memory that is farther. */
+	assert_int_equal(nm_place_judge(&near, &far, &full).kind, NM_VERDICT_ROLLED_BACK);
+	assert_int_equal(nm_place_judge(&slow, &fast, &full).kind, NM_VERDICT_IMPROVED);
+}
+
+/* Nearer, but as fast as before, or slower. */
+static void test_performance_overrides_the_distance(void **state)
+{
+	(void)state;
+	const struct nm_place_context calm = {.cpus_idle = true, .tolerance = 0.05};
+	const struct nm_place_measure before = {
+		.run_s = 4, .distance = 25, .accesses = 500, .performance = 1e9};
+	struct nm_place_measure after = before;
+	after.distance = 10;
+	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_NEUTRAL);
+	after.performance = 0.45e9;
+	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_ROLLED_BACK);
+}
+
+/* A controller is full at the highest traffic that was observed, if that is much at all. */
+static void test_a_controller_is_full_at_the_highest_traffic(void **state)
+{
+	(void)state;
+	const struct nm_place_node busy[] = {
+		{.traffic = 20e9}, {.traffic = 12e9}, {.traffic = 1e9}};
+	struct nm_place_view view = {.nodes = busy, .max_traffic = 21e9};
+	assert_true(nm_place_is_controller_full(&view, 0));
+	assert_false(nm_place_is_controller_full(&view, 1));
+	view.max_traffic = 1e9;
+	assert_false(nm_place_is_controller_full(&view, 2));
+	view.max_traffic = 0; /* not known */
+	assert_false(nm_place_is_controller_full(&view, 2));
+}
+
 /* On a busier machine all processes wait longer, which does not end a home. */
 static void test_waiting_is_relative(void **state)
 {
@@ -957,6 +1003,9 @@ int main(void)
 		cmocka_unit_test_setup(test_cost_of_moves, set_up),
 		cmocka_unit_test_setup(test_one_domain_teaches_no_cost, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
+		cmocka_unit_test_setup(test_near_is_no_improvement_behind_a_full_controller, set_up),
+		cmocka_unit_test_setup(test_performance_overrides_the_distance, set_up),
+		cmocka_unit_test_setup(test_a_controller_is_full_at_the_highest_traffic, set_up),
 		cmocka_unit_test_setup(test_waiting_is_relative, set_up),
 		cmocka_unit_test_setup(test_domains_have_equal_weight, set_up),
 		cmocka_unit_test_setup(test_noise_is_no_change, set_up),

@@ -105,6 +105,7 @@ static struct nm_place_context context_of(const struct nm_place_trend *now,
 		.distance_drift = state->trend.distance / now->distance - 1,
 		.waiting_drift = now->waiting - state->trend.waiting,
 		.cpus_idle = nm_place_could_run_elsewhere(view, group),
+		.controller_full = nm_place_is_controller_full(view, (unsigned)state->home),
 	};
 }
 

@@ -16,10 +16,6 @@
 	0.8		  /* share of its memory on a node, from which its memory counts as being  \
 			   * there */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which groups are kept apart */
-/*
- * Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit.
- */
-#define CONTROLLER_MIN 8e9
 #define KERNEL_PACKS                                                                               \
 	4.0		  /* the kernel does not spread threads up to this fraction of a node's    \
 			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
@@ -294,7 +290,7 @@ static bool fills_controller(const struct nm_place_view *view, const struct nm_p
 		return false;
 	double already = group->traffic * nm_place_memory_share(view, group, node);
 	double others = fmax(view->nodes[node].traffic - already, 0);
-	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_MIN);
+	return others + group->traffic > fmax(view->max_traffic, NM_PLACE_CONTROLLER_MIN);
 }
 
 static bool is_in_demand(const struct plan *plan, const struct nm_place_group *group)

@@ -9,6 +9,7 @@
 #define WAITS_LONGER 1.2   /* factor relative to before */
 #define WAITS_MIN 0.05	   /* seconds per second of CPU time; less is ignored */
 #define NOISE_SIGMAS 2
+#define NEARLY_FULL 0.9
 
 static double delay(const struct nm_place_measure *measure)
 {
@@ -47,6 +48,13 @@ static struct nm_change performance_change(const struct nm_place_measure *before
 			       before->performance, before->performance_variance, context);
 }
 
+bool nm_place_is_controller_full(const struct nm_place_view *view, unsigned node)
+{
+	double traffic = view->nodes[node].traffic;
+	return traffic >= NM_PLACE_CONTROLLER_MIN && traffic >= NEARLY_FULL * view->max_traffic;
+}
+
+/* All accesses may be near, and wait for the controller that all threads use. */
 static struct nm_change distance_change(const struct nm_place_measure *before,
 					const struct nm_place_measure *after,
 					const struct nm_place_context *context)
@@ -55,8 +63,12 @@ static struct nm_change distance_change(const struct nm_place_measure *before,
 	      after->accesses >= NM_PLACE_MIN_ACCESSES && before->distance > 0 &&
 	      after->distance > 0))
 		return (struct nm_change){0};
-	return relative_change(before->distance / after->distance - 1 - context->distance_drift,
-			       before->distance, before->distance_variance, context);
+	struct nm_change change =
+		relative_change(before->distance / after->distance - 1 - context->distance_drift,
+				before->distance, before->distance_variance, context);
+	if (context->controller_full)
+		change.rise = INFINITY;
+	return change;
 }
 
 struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
