@@ -245,10 +245,10 @@ double nm_place_domain_median(struct nm_place_change *changes, size_t count, dou
 
 /*
  * Compares the performance if both measures have it, otherwise the distance of the accesses if both
- * have enough accesses. Nearer memory behind a full controller is no improvement. A change counts if it exceeds the tolerance and twice the standard
- * deviation between the intervals before. In any case it is rolled back if the group waits 20 %
- * longer for a CPU than before, and than other processes do, while CPUs on other nodes are idle.
- * Called by the tick.
+ * have enough accesses. Nearer memory behind a full controller is no improvement. A change counts
+ * if it exceeds the tolerance and twice the standard deviation between the intervals before. In any
+ * case it is rolled back if the group waits 20 % longer for a CPU than before, and than other
+ * processes do, while CPUs on other nodes are idle. Called by the tick.
  */
 struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
 				   const struct nm_place_measure *after,
