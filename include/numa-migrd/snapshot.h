@@ -113,6 +113,12 @@ struct nm_snapshot {
 	 */
 	uint32_t missing;
 	bool kernel_balances; /* automatic NUMA balancing moves threads and pages, too */
+	/* Per node: bytes per second that its memory serves to managed threads, by their accesses;
+	 * without accesses a thread's traffic counts where it runs. 0: not known. */
+	double *traffic;
+	/* The node whose memory serves most of the traffic of all threads, if that may be all that
+	 * it can serve; -1: none, or the traffic is not known. */
+	int contended;
 	bool has_latencies; /* a managed thread has a latency in this interval */
 	struct nm_snap_process *processes;
 	size_t nr_processes;
@@ -154,6 +160,9 @@ struct nm_snapshot_input {
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
 void nm_snapshot_free(struct nm_snapshot *snapshot);
 NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
+
+/* Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit. */
+#define NM_CONTROLLER_MIN 8e9
 
 /* Returns the thread with this tid, or NULL. */
 const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid);

@@ -12,6 +12,7 @@ void nm_snapshot_free(struct nm_snapshot *snapshot)
 	free(storage->view.processes);
 	free(storage->view.cpus);
 	free(storage->view.main_threads);
+	free(storage->view.traffic);
 	free(storage->accesses);
 	free(storage->fresh);
 	free(storage->comms);
@@ -22,6 +23,31 @@ void nm_snapshot_free(struct nm_snapshot *snapshot)
 static void *array_of(size_t count, size_t element_size)
 {
 	return nm_must(calloc(count ? count : 1, element_size));
+}
+
+#define CONTENDED 0.7 /* share of all traffic: other nodes together serve less than half of that */
+
+static void fill_traffic(struct nm_snapshot *view)
+{
+	unsigned nr_nodes = view->topology->nr_nodes;
+	double sum = 0;
+	view->traffic = array_of(nr_nodes, sizeof(*view->traffic));
+	view->contended = -1;
+	for (size_t i = 0; i < view->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &view->threads[i];
+		int here = nm_topology_node_of_cpu(view->topology, thread->main_cpu);
+		if (!(thread->traffic > 0) || here < 0)
+			continue;
+		sum += thread->traffic;
+		if (!(thread->access_total > 0))
+			view->traffic[here] += thread->traffic;
+		for (unsigned k = 0; thread->access_total > 0 && k < nr_nodes; k++)
+			view->traffic[k] +=
+				thread->traffic * thread->accesses[k] / thread->access_total;
+	}
+	for (unsigned k = 0; k < nr_nodes; k++)
+		if (view->traffic[k] >= NM_CONTROLLER_MIN && view->traffic[k] >= CONTENDED * sum)
+			view->contended = (int)k;
 }
 
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret)
@@ -45,6 +71,7 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 		return r;
 	nm_snapshot_fill_performance(input, storage);
 	nm_snapshot_fill_cpus(input, storage);
+	fill_traffic(view);
 	*ret = NM_TAKE(view);
 	return 0;
 }

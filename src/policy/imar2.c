@@ -123,7 +123,8 @@ void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config
 	bool by_locality = config->rules.remote_below > 0;
 	for (uint32_t i = 0; i < threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		known[i] = thread->valid || thread->measured;
+		bool waits = nm_search_waits_for_pages(snapshot, config, i);
+		known[i] = (thread->valid || thread->measured) && !waits;
 		partner[i] = q4_of(&judge, i);
 		/* The records, which are then replaced by the tickets. */
 		double *tickets_of = move_tickets + i * nodes;
@@ -131,7 +132,8 @@ void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config
 		for (size_t node = 0; node < nodes; node++)
 			tickets_of[node] = q2_of(&judge, i, (int)node) +
 					   q3_by(&judge, tickets_of[node], thread->performance);
-		if (nm_lottery_candidacy(NM_POLICY_IMAR2, config, thread) == NM_CANDIDACY_YES)
+		if (!waits &&
+		    nm_lottery_candidacy(NM_POLICY_IMAR2, config, thread) == NM_CANDIDACY_YES)
 			entries[list.count++] = (struct entry){
 				.rank = by_locality ? fmin(thread->relative, locality_of(thread))
 						    : thread->relative,

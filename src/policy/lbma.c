@@ -36,11 +36,13 @@ void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	struct shuffle list = {.rng = rng, .threads = eligible};
 	for (uint32_t i = 0; i < threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		known[i] = thread->valid;
+		bool waits = nm_search_waits_for_pages(snapshot, config, i);
+		known[i] = thread->valid && !waits;
 		for (size_t node = 0; node < nodes; node++)
 			move_tickets[i * nodes + node] =
 				nm_search_preference(snapshot, config, i, (int)node);
-		if (nm_lottery_candidacy(NM_POLICY_LBMA, config, thread) == NM_CANDIDACY_YES)
+		if (!waits &&
+		    nm_lottery_candidacy(NM_POLICY_LBMA, config, thread) == NM_CANDIDACY_YES)
 			eligible[list.count++] = i;
 	}
 	const struct nm_search_tickets tickets = {.policy = NM_POLICY_LBMA,

@@ -48,6 +48,13 @@ struct pair_search {
 	double move_tickets; /* tickets for that */
 };
 
+bool nm_search_waits_for_pages(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			       uint32_t thread)
+{
+	return nm_config_moves_pages(config) && !config->rules.paper && snapshot->contended >= 0 &&
+	       snapshot->threads[thread].preferred == snapshot->contended;
+}
+
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			    uint32_t thread, int node)
 {

@@ -22,6 +22,10 @@ struct nm_search_tickets {
 	void *list;
 };
 
+/* Returns whether the thread prefers a node whose controller serves most of the machine's traffic,
+ * and pages can leave it: they follow threads that stay, and do not while threads move. */
+bool nm_search_waits_for_pages(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			       uint32_t thread);
 /* Returns the tickets for moving the thread to a node that it prefers: q2 or 0. */
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			    uint32_t thread, int node);

@@ -69,6 +69,31 @@ static void one_node_leaves_no_choice(void **state)
 	assert_still();
 }
 
+/* Two threads on two nodes with their memory on a third one, whose controller serves nothing else:
+ * its pages follow the threads if they stay. */
+static void threads_wait_for_pages_behind_one_controller(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < 4; cpu += 2)
+		machine_perform(machine, machine_thread(machine, 10, cpu, 2), 1e9, 1e9, 5e9, 200);
+	machine->config.pages.policy = NM_PAGES_EXCLUSIVITY;
+	assert_still();
+	/* Nothing moves its pages. */
+	machine->config.pages.policy = NM_PAGES_NONE;
+	propose();
+	assert_true(proposals.count > 0);
+	/* Other nodes serve as much. */
+	machine->config.pages.policy = NM_PAGES_EXCLUSIVITY;
+	machine_perform(machine, machine_thread(machine, 20, 6, 3), 1e9, 1e9, 5e9, 200);
+	propose();
+	assert_true(proposals.count > 0);
+	/* Any controller serves this. */
+	for (size_t i = 0; i < 3; i++)
+		machine_perform(machine, i, 1e9, 1e9, i < 2 ? 1e9 : 0, 200);
+	propose();
+	assert_true(proposals.count > 0);
+}
+
 static void a_stray_thread_moves_to_its_memory(void **state)
 {
 	(void)state;
@@ -436,6 +461,7 @@ int main(void)
 		TEST(no_candidates_give_no_move),
 		TEST(one_node_leaves_no_choice),
 		TEST(a_stray_thread_moves_to_its_memory),
+		TEST(threads_wait_for_pages_behind_one_controller),
 		TEST(the_rule_of_the_paper_moves_it_every_time),
 		TEST(free_cpus_of_a_node_are_one_candidate_when_merged),
 		TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu),
