@@ -115,7 +115,9 @@ struct nm_home_state {
 	double local; /* part of `accesses` to the nodes on which its threads ran */
 	double runs; /* number of times that its threads were put on a CPU while they ran for
 		      * run_s */
-	double traffic; /* bytes per second; 0: not known */
+	double traffic; /* bytes per second; NaN: not known */
+	/* The same, and the CPU time for it, of the last seconds. */
+	double traffic_bytes, traffic_run_s;
 	unsigned running;
 	bool creating;	    /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
 	unsigned max_running;	   /* maximum of `running` */

@@ -75,6 +75,10 @@ void nm_metrics_add(struct nm_metrics *metrics, const struct nm_sample *sample);
 /* Returns the number of run samples of a thread in this interval. Called when it exits. */
 uint32_t nm_metrics_runs(const struct nm_metrics *metrics, uint32_t tid);
 
+/* Returns the bytes that a thread has read from and written to DRAM in this interval so far, as
+ * sampled. */
+uint64_t nm_metrics_dram_bytes(const struct nm_metrics *metrics, uint32_t tid);
+
 /* Drops the counts of a thread that has exited, or whose number was reused. */
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);
 

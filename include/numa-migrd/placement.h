@@ -45,7 +45,8 @@ struct nm_place_group {
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
 	double local_share;	 /* of its sampled accesses; NaN: not known */
-	double traffic;		 /* DRAM reads and writes in bytes per second; 0: not known */
+	double traffic;	    /* DRAM reads and writes in bytes per second, now; NaN: not known */
+	double cpu_traffic; /* bytes per second of CPU time, in the last seconds; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
 	/* Per node: CPU time, since it was first seen, of threads for which the kernel allocates
@@ -162,8 +163,6 @@ void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reaso
  */
 void nm_place_yield(const struct nm_place_view *view, bool *ret);
 
-/* Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit. */
-#define NM_PLACE_CONTROLLER_MIN 8e9
 /* Returns whether the node serves nearly the highest traffic of any node so far, above that
  * minimum. Called by the tick, for verdicts. */
 bool nm_place_is_controller_full(const struct nm_place_view *view, unsigned node);

@@ -198,6 +198,9 @@ enum nm_place_reason {
 	NM_PLACE_PINNED,      /* threads that are pinned to other nodes use its memory there */
 	NM_PLACE_LEFT_ALONE,  /* by the control group (trial.h) */
 	NM_PLACE_APART,	      /* its threads are near their memory, each on its own node */
+	NM_PLACE_UNPROVEN,    /* its memory traffic is not known, and many threads would share one
+			       * memory controller */
+	NM_PLACE_CACHED,      /* it gains nothing from near memory: its data is in caches */
 	NM_PLACE_REASON_MAX,
 };
 
@@ -209,7 +212,8 @@ const char *nm_place_reason_text(enum nm_place_reason reason);
 static inline bool nm_place_is_spread(enum nm_place_reason reason)
 {
 	return reason == NM_PLACE_LARGER || reason == NM_PLACE_SPREAD ||
-	       reason == NM_PLACE_BANDWIDTH || reason == NM_PLACE_APART;
+	       reason == NM_PLACE_BANDWIDTH || reason == NM_PLACE_APART ||
+	       reason == NM_PLACE_UNPROVEN || reason == NM_PLACE_CACHED;
 }
 
 /* The reason for a home. */

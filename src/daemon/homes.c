@@ -195,6 +195,25 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 /* ---- an examination between intervals ---- */
 
+/* Sets the DRAM traffic of threads that began in this interval, if it is counted. That of others is
+ * known from intervals before. */
+static void add_traffic(const struct nm_daemon *daemon, uint64_t now_ns,
+			struct nm_process_times *process)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	if (!source || !nm_source_status(source)->has_dram)
+		return;
+	for (size_t i = 0; i < process->count; i++) {
+		struct nm_figures *figures = &process->figures[i];
+		uint64_t length_ns = process->times[i].length_ns;
+		if (length_ns > 0 && length_ns <= now_ns - daemon->last_tick_ns)
+			figures->traffic =
+				(double)nm_metrics_dram_bytes(daemon->pipeline.metrics,
+							      figures->tid) *
+				(double)NM_NSEC_PER_SEC / (double)length_ns;
+	}
+}
+
 /*
  * Measures the current activity of a process: the times of its threads from /proc replace samples,
  * and a snapshot of this process replaces that of the machine. Returns 0 or a negative errno;
@@ -216,6 +235,7 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 	/* Building its snapshot costs more than reading the times of its threads. */
 	if (r < 0 || nm_placement_ignores(placement, &process))
 		return r;
+	add_traffic(daemon, now_ns, &process);
 	struct nm_member members[NM_PROCESS_TIMES_MOST];
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,

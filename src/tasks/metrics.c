@@ -181,6 +181,13 @@ uint32_t nm_metrics_runs(const struct nm_metrics *metrics, uint32_t tid)
 	return index == NM_TIDMAP_NONE ? 0 : nm_entry_at(metrics, index)->run_samples;
 }
 
+uint64_t nm_metrics_dram_bytes(const struct nm_metrics *metrics, uint32_t tid)
+{
+	uint32_t index = nm_tidmap_get(metrics->index_of, tid);
+
+	return index == NM_TIDMAP_NONE ? 0 : nm_hardware_at(metrics, index)->dram_bytes;
+}
+
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid)
 {
 	uint32_t index = nm_tidmap_get(metrics->index_of, tid);

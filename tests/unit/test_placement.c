@@ -29,7 +29,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* A group of N threads that each use a CPU, distributed as in `ran`. */
+/* A group of N threads that each use a CPU, distributed as in `ran`, with traffic that any memory
+ * controller serves. */
 static struct nm_place_group group_of(unsigned threads, const double *ran)
 {
 	return (struct nm_place_group){
@@ -41,6 +42,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.age_s = 1,
 		.steady_s = 1,
 		.lost_s = 0.35,
+		.cpu_traffic = 1e9,
 		.anon_bytes = 64ULL << 20,
 		.ran_on = ran,
 		.allowed = anywhere,
@@ -48,20 +50,23 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 	};
 }
 
-/* nodes[].busy_cpus is the load of the groups plus `others` on each; max_traffic: the highest seen
- * at a node. */
+/* nodes[].busy_cpus is the load of the groups plus `others` on each, for some seconds; max_traffic:
+ * the highest seen at a node. */
 static void propose_with_traffic(const struct nm_place_group *groups, size_t count, double others,
 				 double max_traffic, struct nm_place_proposal *ret)
 {
+	double demand = 0;
 	for (unsigned k = 0; k < NODES; k++) {
 		nodes[k].busy_cpus = others;
 		for (size_t i = 0; i < count; i++)
 			nodes[k].busy_cpus += groups[i].ran_on[k];
+		demand += nodes[k].busy_cpus;
 	}
 	const struct nm_place_view view = {.topology = &topology,
 					   .nodes = nodes,
 					   .groups = groups,
 					   .nr_groups = count,
+					   .recent_demand = demand,
 					   .max_traffic = max_traffic};
 	nm_place_propose(&view, ret);
 }
@@ -81,6 +86,7 @@ static int node_of_streaming(double traffic, double others_traffic, double max_t
 	struct nm_place_proposal found;
 	group.memory_on = memory;
 	group.traffic = traffic;
+	group.cpu_traffic = traffic / 2;
 	for (unsigned k = 0; k < NODES; k++)
 		nodes[k].traffic = others_traffic + memory[k] * traffic;
 	propose_with_traffic(&group, 1, 1, max_traffic, &found);
@@ -92,13 +98,87 @@ static void test_no_controller_is_filled(void **state)
 {
 	(void)state;
 	assert_int_equal(node_of_streaming(20e9, 0, 10e9), -1);
-	assert_int_equal(node_of_streaming(10e9, 6e9, 11e9), -1);
+	assert_int_equal(node_of_streaming(10e9, 3e9, 11e9), -1);
 	/* This rate was served before. */
-	assert_true(node_of_streaming(10e9, 6e9, 16.1e9) >= 0);
+	assert_true(node_of_streaming(10e9, 3e9, 17e9) >= 0);
+	/* Other programs fill the other controllers. */
+	assert_true(node_of_streaming(10e9, 6e9, 11e9) >= 0);
 	/* This rate is below the limit of any controller. */
 	assert_true(node_of_streaming(4e9, 1e9, 3e9) >= 0);
 	/* Without counters of traffic. */
 	assert_true(node_of_streaming(0, 0, 0) >= 0);
+}
+
+/* Returns the reason for, or against, a home of a group of two threads on a node of two CPUs, whose
+ * memory is on that node; it began 0.3 s ago. */
+static enum nm_place_reason reason_beside_memory(double cpu_traffic, double max_traffic)
+{
+	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	group.age_s = 0.3;
+	group.memory_on = memory;
+	group.cpu_traffic = cpu_traffic;
+	propose_with_traffic(&group, 1, 0, max_traffic, &found);
+	assert_int_equal(found.node >= 0, found.reason == NM_PLACE_MEMORY);
+	return found.reason;
+}
+
+static void test_memory_of_one_thread_gathers_only_what_its_controller_serves(void **state)
+{
+	(void)state;
+	assert_int_equal(reason_beside_memory(1e9, 0), NM_PLACE_MEMORY);
+	assert_int_equal(reason_beside_memory(5e9, 0), NM_PLACE_BANDWIDTH);
+	assert_int_equal(reason_beside_memory(5e9, 20e9), NM_PLACE_MEMORY);
+	/* Its data is in caches. */
+	assert_int_equal(reason_beside_memory(1e6, 0), NM_PLACE_CACHED);
+	/* Nothing counts its traffic, and it would use all of the node's CPUs. */
+	assert_int_equal(reason_beside_memory(0, 0), NM_PLACE_UNPROVEN);
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].cores = 4;
+	assert_int_equal(reason_beside_memory(0, 0), NM_PLACE_MEMORY);
+}
+
+/* One of its threads runs, as in a serial phase. */
+static void test_a_thread_of_many_does_not_show_where_they_run(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].cores = 8;
+	group.age_s = group.observed_s = 5;
+	group.max_running = 6;
+	group.running = 3;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.reason, NM_PLACE_RUNS_THERE);
+	group.running = 2;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.reason, NM_PLACE_SPREAD);
+}
+
+/* A burst that has just begun may end as soon. */
+static void test_a_burst_gathers_nothing_without_counters(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 1, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	group.cpu_traffic = 0;
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].busy_cpus = 1 + ran[k];
+	struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	nm_place_propose(&view, &found);
+	assert_int_equal(found.reason, NM_PLACE_SPREAD);
+	group.cpu_traffic = 1e9;
+	nm_place_propose(&view, &found);
+	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
+	group.cpu_traffic = 0;
+	view.recent_demand = 6;
+	nm_place_propose(&view, &found);
+	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
 }
 
 /* Returns the reason for, or against, a home of two threads on two nodes; local_share: of their
@@ -119,6 +199,7 @@ static enum nm_place_reason reason_of_spread(double local_share, double age_s, d
 					   .nodes = nodes,
 					   .groups = &group,
 					   .nr_groups = 1,
+					   .recent_demand = 2 + NODES * others,
 					   .threads_follow = threads_follow};
 	nm_place_propose(&view, &found);
 	assert_true((found.node >= 0) == (found.reason == NM_PLACE_SEPARATE));
@@ -969,6 +1050,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
+		cmocka_unit_test_setup(
+			test_memory_of_one_thread_gathers_only_what_its_controller_serves, set_up),
+		cmocka_unit_test_setup(test_a_thread_of_many_does_not_show_where_they_run, set_up),
+		cmocka_unit_test_setup(test_a_burst_gathers_nothing_without_counters, set_up),
 		cmocka_unit_test_setup(test_threads_near_their_memory_are_not_packed, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
 		cmocka_unit_test_setup(test_a_home_for_two_threads_does_not_hold_eight, set_up),

@@ -25,6 +25,7 @@ static void init_home_state(const struct nm_snapshot *snapshot, void *cell)
 	*(struct nm_home_state *)cell = (struct nm_home_state){
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
+		.traffic = NAN,
 		.before = {.distance = NAN, .performance = NAN},
 		.recent = {.distance = NAN, .performance = NAN},
 		.ran_on = arrays,

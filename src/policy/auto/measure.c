@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "numa-migrd/homes.h"
+#include "reach.h"
 
 /* ---- where they ran, and the location of their memory ---- */
 
@@ -23,7 +24,7 @@ static void clear_interval(struct nm_home_state *state, unsigned nr_nodes)
 	state->run_s = state->delay_s = state->wanted_cpus = state->accesses = 0;
 	state->movable_wanted_cpus = state->local = 0;
 	state->runs = 0;
-	state->traffic = 0;
+	state->traffic = NAN;
 	state->running = 0;
 	state->creating = false;
 }
@@ -162,7 +163,8 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		add_affinity(thread, ran, state);
 	state->local += here >= 0 ? thread->accesses[here] : 0;
 	state->running += thread->active;
-	state->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
+	if (thread->traffic >= 0)
+		state->traffic = fmax(state->traffic, 0) + thread->traffic; /* NaN: none yet */
 	if (here >= 0 && ran > 0)
 		state->ran_on[here] += ran;
 }
@@ -194,6 +196,11 @@ static void update_demand(struct nm_home_state *state, const struct nm_snapshot 
 	update_room(snapshot, state);
 	state->demand_cpus = fmax(state->wanted_cpus, keep * state->demand_cpus);
 	state->movable_cpus = fmax(state->movable_wanted_cpus, keep * state->movable_cpus);
+	double ran = nm_place_sum(state->ran_on, nr_nodes);
+	if (state->traffic >= 0) {
+		state->traffic_bytes = state->traffic_bytes * keep + state->traffic * since_s;
+		state->traffic_run_s = state->traffic_run_s * keep + ran * since_s;
+	}
 	for (unsigned k = 0; k < nr_nodes; k++) {
 		state->has_run_on[touched_from(snapshot->topology, state, k)] +=
 			state->ran_on[k] * since_s;
@@ -475,6 +482,7 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	nm_home_state_update(snapshot, 0, state);
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= state->ran_on[k];
+	double traffic = state->traffic;
 	clear_interval(state, nr_nodes);
 	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
@@ -485,6 +493,8 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus += state->ran_on[k];
+	if (isnan(state->traffic)) /* the interval has just begun */
+		state->traffic = traffic;
 	add_process_times(process, state);
 	update_demand(state, snapshot, since_measured_s(state, snapshot->time_ns, age_s));
 }

@@ -16,9 +16,12 @@
 	0.8		  /* share of its memory on a node, from which its memory counts as being  \
 			   * there */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which groups are kept apart */
+#define SUSTAINED 0.9	  /* of that demand: the mean of some seconds never quite reaches it */
 #define KERNEL_PACKS                                                                               \
 	4.0		  /* the kernel does not spread threads up to this fraction of a node's    \
 			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
+#define UNPROVEN 0.5	  /* of a node's cores: threads that share one controller, if their traffic \
+			   * is not known */
 #define STEADY_S 1.0	  /* time after which threads have touched the memory that they use */
 #define MEMORY_KNOWN_S 0.25 /* time limit of a query */
 #define APART_LOCAL 0.6	    /* local access ratio from which threads count as near their memory */
@@ -54,6 +57,8 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_PINNED] = "pinned threads use memory elsewhere",
 	[NM_PLACE_LEFT_ALONE] = "left alone for comparison",
 	[NM_PLACE_APART] = "threads near their memory on several nodes",
+	[NM_PLACE_UNPROVEN] = "memory traffic not known",
+	[NM_PLACE_CACHED] = "hardly uses memory",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
@@ -281,23 +286,26 @@ static bool is_memory_on_one_node(const struct nm_place_view *view,
 	return false;
 }
 
-/* Returns whether its traffic and that of the others on the node would exceed the highest traffic
- * observed on any node. */
-static bool fills_controller(const struct nm_place_view *view, const struct nm_place_group *group,
+/* Returns whether one controller would be full with it, as far as is known. On a busy machine other
+ * programs use the controllers that it leaves. */
+static bool fills_controller(const struct plan *plan, const struct nm_place_group *group,
 			     unsigned node)
 {
-	if (!(view->max_traffic > 0 && group->traffic > 0))
-		return false;
-	double already = group->traffic * nm_place_memory_share(view, group, node);
-	double others = fmax(view->nodes[node].traffic - already, 0);
-	return others + group->traffic > fmax(view->max_traffic, NM_PLACE_CONTROLLER_MIN);
+	double threads = nm_place_allowed_cpus(threads_of(group), group->cpu_limit);
+	double cpus = fmax(expected_demand(plan, group), threads);
+	return nm_place_fills_controller(plan->view, group, node, cpus,
+					 is_memory_on_one_node(plan->view, group));
 }
 
+/* Demand that has just begun may end as soon. It counts at once if the program's traffic is known,
+ * which shows that one node serves it as well. */
 static bool is_in_demand(const struct plan *plan, const struct nm_place_group *group)
 {
+	double least = IN_DEMAND * plan->cores, recent = plan->view->recent_demand;
 	if (nm_place_is_restricted(plan->view, group))
 		return pressure_on(plan, group) >= IN_DEMAND;
-	return fmax(plan->total, plan->view->recent_demand) >= IN_DEMAND * plan->cores;
+	return fmax(plan->total, recent) >= least &&
+	       (group->cpu_traffic > 0 || recent >= SUSTAINED * least);
 }
 
 /*
@@ -319,32 +327,46 @@ static bool is_apart(const struct plan *plan, const struct nm_place_group *group
 }
 
 /* Returns whether there is a reason to pack the group on the node, and the reason for or against
- * it. The scheduler spreads threads for bandwidth, which is right on an idle machine. */
+ * it. The scheduler spreads threads for bandwidth, which is right on an idle machine, and which
+ * nothing undoes once the memory is on one node. */
 static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		     enum nm_place_reason *ret)
 {
 	const struct nm_place_view *view = plan->view;
+	double room = nm_place_room(view, group, node);
 	if (threads_of(group) <= 1)
 		*ret = NM_PLACE_SINGLE;
-	else if (threads_of(group) * KERNEL_PACKS <= nm_place_room(view, group, node))
+	else if (threads_of(group) * KERNEL_PACKS <= room)
 		*ret = NM_PLACE_SMALL;
-	else if (is_memory_on_one_node(view, group))
-		*ret = NM_PLACE_MEMORY;
-	else if (!is_in_demand(plan, group))
-		*ret = NM_PLACE_SPREAD;
+	else if (fills_controller(plan, group, node))
+		*ret = NM_PLACE_BANDWIDTH;
+	else if (!is_memory_on_one_node(view, group))
+		*ret = is_in_demand(plan, group) ? NM_PLACE_SEPARATE : NM_PLACE_SPREAD;
+	else if (group->cpu_traffic == 0 && threads_of(group) > UNPROVEN * room)
+		*ret = NM_PLACE_UNPROVEN;
 	else
-		*ret = fills_controller(view, group, node) ? NM_PLACE_BANDWIDTH
-							   : NM_PLACE_SEPARATE;
+		*ret = NM_PLACE_MEMORY;
 	return !nm_place_is_spread(*ret);
+}
+
+/* Returns whether its threads run there together: not one of many, while the others wait. */
+static bool runs_there(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+{
+	double ran = nm_place_sum(group->ran_on, plan->view->topology->nr_nodes);
+	return ran > 0 && group->ran_on[node] >= RUNS_THERE * ran && is_steady(group) &&
+	       threads_of(group) <= nm_place_room(plan->view, group, node) &&
+	       2 * group->running >= threads_of(group);
 }
 
 /* Returns whether the group may be moved together there. */
 static bool may_assign(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		       enum nm_place_reason *ret)
 {
-	double ran = nm_place_sum(group->ran_on, plan->view->topology->nr_nodes);
-	if (!(ran > 0 && group->ran_on[node] >= RUNS_THERE * ran && is_steady(group) &&
-	      threads_of(group) <= nm_place_room(plan->view, group, node)))
+	if (threads_of(group) > 1 && nm_place_hardly_uses_memory(group)) {
+		*ret = NM_PLACE_CACHED;
+		return false;
+	}
+	if (!runs_there(plan, group, node) || fills_controller(plan, group, node))
 		return may_pack(plan, group, node, ret);
 	*ret = NM_PLACE_RUNS_THERE;
 	return true;
@@ -464,8 +486,8 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 	bool worth = ret->node >= 0 && pays_off(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(plan, group);
-	else if (ret->reason == NM_PLACE_SPREAD || ret->reason == NM_PLACE_BANDWIDTH ||
-		 ret->reason == NM_PLACE_PINNED || ret->reason == NM_PLACE_FIXED ||
+	else if (nm_place_is_spread(ret->reason) || ret->reason == NM_PLACE_PINNED ||
+		 ret->reason == NM_PLACE_FIXED ||
 		 !nm_place_is_unrestricted(plan->view, group))
 		account_in_place(plan, group);
 	if (!worth) {

@@ -18,30 +18,13 @@ static void fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node 
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		nodes[k].cores = nm_core_capacity(snapshot, topology->nodes[k].cpus);
 		nodes[k].memory_bytes = topology->nodes[k].memory_bytes;
+		nodes[k].traffic = snapshot->traffic[k];
 		nodes[k].is_device = topology->nodes[k].nearest_with_cpus != (int)k;
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
 		if (one->usable && one->busy_share > 0)
 			nodes[one->node].busy_cpus += one->busy_share;
-	}
-}
-
-/* A thread's traffic is divided like its accesses; without accesses it counts at the node on which
- * the thread runs. */
-static void add_traffic(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		int here = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
-		if (!(thread->traffic > 0) || here < 0)
-			continue;
-		if (!(thread->access_total > 0))
-			nodes[here].traffic += thread->traffic;
-		for (unsigned k = 0; thread->access_total > 0 && k < snapshot->topology->nr_nodes;
-		     k++)
-			nodes[k].traffic +=
-				thread->traffic * thread->accesses[k] / thread->access_total;
 	}
 }
 
@@ -52,7 +35,6 @@ void nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_s
 	double demand = 0;
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
 	fill_nodes(snapshot, placement->nodes);
-	add_traffic(snapshot, placement->nodes);
 	/*
 	 * The load of tasks that exited in the interval, or ran briefly, must not keep others away.
 	 */
@@ -103,6 +85,9 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 				       ? state->local / state->accesses
 				       : (double)NAN,
 		.traffic = state->traffic,
+		.cpu_traffic = state->traffic_run_s > 0
+				       ? state->traffic_bytes / state->traffic_run_s
+				       : 0,
 		.ran_on = state->ran_on,
 		.fixed_on = state->fixed_on,
 		.fixed_has_run_on = state->fixed_has_run_on,

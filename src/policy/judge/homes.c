@@ -9,7 +9,6 @@
 #define WAITS_LONGER 1.2   /* factor relative to before */
 #define WAITS_MIN 0.05	   /* seconds per second of CPU time; less is ignored */
 #define NOISE_SIGMAS 2
-#define NEARLY_FULL 0.9
 
 static double delay(const struct nm_place_measure *measure)
 {
@@ -46,12 +45,6 @@ static struct nm_change performance_change(const struct nm_place_measure *before
 	return relative_change(after->performance / before->performance - 1 -
 				       context->performance_drift,
 			       before->performance, before->performance_variance, context);
-}
-
-bool nm_place_is_controller_full(const struct nm_place_view *view, unsigned node)
-{
-	double traffic = view->nodes[node].traffic;
-	return traffic >= NM_PLACE_CONTROLLER_MIN && traffic >= NEARLY_FULL * view->max_traffic;
 }
 
 /* All accesses may be near, and wait for the controller that all threads use. */
