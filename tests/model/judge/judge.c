@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m] [SCENARIO…]: how often policy "auto" is as good as
- * the better of doing nothing and the kernel, and whether its verdicts are right, in the model.
+ * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k] [SCENARIO…]: how often policy "auto" is as good
+ * as the better of doing nothing and the kernel, and whether its verdicts are right, in the model.
  * Prints `name value unit` lines; -v prints every row and every lost run on standard error; -c
- * judges the control group instead; -m prints rows of the table in docs/simulation.md. Not
- * installed.
+ * judges the control group instead; -m and -k print rows of the tables in docs/simulation.md: of all
+ * policies, and of "auto" beside the kernel against the kernel alone. Not installed.
  */
 #include "judge.h"
 
@@ -30,7 +30,17 @@ static const double wanders[] = {0, 0.02, 0.1};
 #define PAGES " pages: { policy = \"exclusivity\"; };"
 #define AUTO THREADS("auto")
 
-enum { BASELINE, KERNEL, A_NODE_EACH, IN_ORDER, FIRST_AUTO, FIRST_OTHER = FIRST_AUTO + 5 };
+enum {
+	BASELINE,
+	KERNEL,
+	A_NODE_EACH,
+	IN_ORDER,
+	FIRST_AUTO,
+	BESIDE_KERNEL,
+	NO_PMU,
+	BESIDE_KERNEL_NO_PMU,
+	FIRST_OTHER = FIRST_AUTO + 5
+};
 static const struct row {
 	struct nm_sim_policy policy;
 	bool no_pmu;
@@ -45,11 +55,17 @@ static const struct row {
 				 .placed = true,
 				 .placement = NM_SIM_PLACE_ORACLE}},
 	[FIRST_AUTO] = {.policy = {.name = "auto", .config = AUTO}, .in_document = true},
-	{.policy = {.name = "auto+kernel", .config = AUTO, .numa_balancing = true},
-	 .in_document = true},
-	{.policy = {.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true, .in_document = true},
-	{.policy = {.name = "auto+kernel-no-pmu", .config = AUTO, .numa_balancing = true},
-	 .no_pmu = true},
+	[BESIDE_KERNEL] = {.policy = {.name = "auto+kernel",
+				      .config = AUTO,
+				      .numa_balancing = true},
+			   .in_document = true},
+	[NO_PMU] = {.policy = {.name = "auto-no-pmu", .config = AUTO},
+		    .no_pmu = true,
+		    .in_document = true},
+	[BESIDE_KERNEL_NO_PMU] = {.policy = {.name = "auto+kernel-no-pmu",
+					     .config = AUTO,
+					     .numa_balancing = true},
+				  .no_pmu = true},
 	{.policy = {.name = "auto+pages", .config = AUTO PAGES}},
 	/* Rows to compare "auto" with, which is not judged by them. */
 	[FIRST_OTHER] = {.policy = {.name = "lbma", .config = THREADS("lbma")},
@@ -84,7 +100,7 @@ struct judge {
 	const struct nm_sim_machine *machine;
 	unsigned seeds;
 	uint64_t first_seed;
-	bool verbose, control, document;
+	bool verbose, control, document, harm;
 };
 
 static void add_count(struct count *to, struct count from)
@@ -359,6 +375,72 @@ static int run_for_document(const struct judge *judge)
 	return 0;
 }
 
+/* Changes of one seed at one rate: of "auto" and the kernel against nobody, and of both together
+ * against the kernel alone, with and without a PMU. */
+struct harm {
+	struct changes kernel, alone, both, beside, beside_no_pmu;
+};
+
+static int run_against_kernel(const struct judge *judge, const struct nm_sim_options *options,
+			      struct harm *sum)
+{
+	static const size_t compared[] = {BASELINE, KERNEL, FIRST_AUTO, BESIDE_KERNEL,
+					  BESIDE_KERNEL_NO_PMU};
+	double times[NR_ROWS];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(compared); i++) {
+		struct nm_sim_outcome outcome;
+		int r = time_of(judge, compared[i], options, &outcome, &times[compared[i]]);
+		if (r < 0)
+			return r;
+	}
+	if (judge->verbose)
+		(void)fprintf(stderr,
+			      "%s wander %g seed %lu: baseline %.1f s, kernel %.1f, auto %.1f, "
+			      "beside the kernel %.1f, without a PMU %.1f\n",
+			      judge->scenario->name, options->wander_per_s,
+			      (unsigned long)options->seed, times[BASELINE], times[KERNEL],
+			      times[FIRST_AUTO], times[BESIDE_KERNEL], times[BESIDE_KERNEL_NO_PMU]);
+	add_change(&sum->kernel, times[KERNEL] / times[BASELINE] - 1);
+	add_change(&sum->alone, times[FIRST_AUTO] / times[BASELINE] - 1);
+	add_change(&sum->both, times[BESIDE_KERNEL] / times[BASELINE] - 1);
+	add_change(&sum->beside, times[BESIDE_KERNEL] / times[KERNEL] - 1);
+	add_change(&sum->beside_no_pmu, times[BESIDE_KERNEL_NO_PMU] / times[KERNEL] - 1);
+	return 0;
+}
+
+/* The first columns are of the usual rate, the last ones of all. */
+static void print_harm(const struct judge *judge, const struct harm harms[NR_WANDERS])
+{
+	const struct harm *usual = &harms[1];
+	printf("| `%s`: %s |", judge->scenario->name, judge->scenario->words);
+	for (const struct changes *changes = &usual->kernel; changes <= &usual->both; changes++) {
+		print_changes(stdout, changes, judge->seeds);
+		(void)fputs(" |", stdout);
+	}
+	for (size_t w = 0; w < NR_WANDERS; w++) {
+		print_changes(stdout, &harms[w].beside, judge->seeds);
+		(void)fputs(" |", stdout);
+	}
+	print_changes(stdout, &usual->beside_no_pmu, judge->seeds);
+	(void)fputs(" |\n", stdout);
+	(void)fflush(stdout);
+}
+
+static int run_for_harm(const struct judge *judge)
+{
+	struct harm harms[NR_WANDERS] = {0};
+	int r = 0;
+	for (size_t w = 0; w < NR_WANDERS; w++)
+		for (unsigned i = 0; i < judge->seeds && r == 0; i++) {
+			const struct nm_sim_options options = {.seed = judge->first_seed + i,
+							       .wander_per_s = wanders[w]};
+			r = run_against_kernel(judge, &options, &harms[w]);
+		}
+	if (r == 0)
+		print_harm(judge, harms);
+	return r;
+}
+
 static int run_scenario(struct judge *judge, const struct judge_scenario *scenario,
 			struct tally *sum)
 {
@@ -371,6 +453,8 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 	judge->machine = machine;
 	if (r == 0 && judge->document)
 		return run_for_document(judge);
+	if (r == 0 && judge->harm)
+		return run_for_harm(judge);
 	for (size_t wander = 0; wander < NR_WANDERS; wander++)
 		for (unsigned i = 0; i < judge->seeds && r == 0; i++)
 			r = run_pair(judge, judge->first_seed + i, wander, &tally);
@@ -385,11 +469,11 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m] [SCENARIO...]\n"
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k] [SCENARIO...]\n"
 		    "Scenarios:\n",
 		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
-		(void)fprintf(stderr, "  %-10s %s\n", judge_scenarios[i].name,
+		(void)fprintf(stderr, "  %-12s %s\n", judge_scenarios[i].name,
 			      judge_scenarios[i].words);
 	return EX_USAGE;
 }
@@ -406,7 +490,8 @@ static int run_asked(struct judge *judge, char *const *names, struct tally *sum)
 {
 	int r = 0;
 	for (size_t i = 0; !*names && i < judge_scenario_count && r == 0; i++)
-		r = run_scenario(judge, &judge_scenarios[i], sum);
+		if (judge->harm || !judge_scenarios[i].is_situation)
+			r = run_scenario(judge, &judge_scenarios[i], sum);
 	for (; *names && r == 0; names++)
 		r = run_scenario(judge, find(*names), sum);
 	return r;
@@ -416,7 +501,7 @@ int main(int argc, char **argv)
 {
 	struct judge judge = {.seeds = 20, .first_seed = 1};
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:s:vcm")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:vcmk")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
@@ -427,6 +512,8 @@ int main(int argc, char **argv)
 			judge.control = true;
 		else if (c == 'm')
 			judge.document = true;
+		else if (c == 'k')
+			judge.harm = true;
 		else
 			return usage();
 	}
@@ -440,7 +527,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	if (!judge.control && !judge.document)
+	if (!judge.control && !judge.document && !judge.harm)
 		print_tally("", &sum);
 	return 0;
 }

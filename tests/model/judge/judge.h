@@ -12,6 +12,8 @@ struct judge_scenario {
 	/* Permissions of the oracle; the better of both counts. If both are false, there is no
 	 * oracle. */
 	bool a_node_each, in_order;
+	/* A situation in which a home did harm: it is not typical, and does not count in totals. */
+	bool is_situation;
 	/* Adds users with programs and times drawn from the generator. Returns -ENOMEM without
 	 * memory. */
 	int (*fill)(const struct nm_sim_machine *machine, struct nm_rng *rng,

@@ -17,6 +17,14 @@ static const char *any(struct nm_rng *rng)
 	return some[nm_rng_below(rng, NM_ARRAY_SIZE(some))];
 }
 
+/* Programs that one memory channel cannot serve. */
+static const char *const streaming[] = {"stream", "sp", "cg", "stencil"};
+
+static const char *any_streaming(struct nm_rng *rng)
+{
+	return streaming[nm_rng_below(rng, NM_ARRAY_SIZE(streaming))];
+}
+
 /* Instructions in N seconds with local memory on an idle machine. */
 static double giga_of(const struct nm_sim_machine *machine, const struct nm_sim_phase *phase,
 		      double seconds)
@@ -268,11 +276,10 @@ static int fill_random(const struct nm_sim_machine *machine, struct nm_rng *rng,
 static int fill_bandwidth(const struct nm_sim_machine *machine, struct nm_rng *rng,
 			  struct nm_sim_workload *ret)
 {
-	static const char *const streaming[] = {"stream", "sp", "cg", "stencil"};
 	for (unsigned u = 0; u < 2; u++) {
 		double mb = between(rng, 400, 1600), seconds = between(rng, 5, 10);
-		if (!add(machine, nm_sim_workload_add(ret, "user"),
-			 streaming[nm_rng_below(rng, NM_ARRAY_SIZE(streaming))], 8, seconds, mb))
+		if (!add(machine, nm_sim_workload_add(ret, "user"), any_streaming(rng), 8, seconds,
+			 mb))
 			return -ENOMEM;
 	}
 	return 0;
@@ -302,6 +309,118 @@ static int fill_shared(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		user->spread_s = 5;
 	}
 	return 0;
+}
+
+/* ---- situations in which gathering a program does harm ---- */
+
+static unsigned cores_of_node(const struct nm_sim_machine *machine)
+{
+	return machine->topology->nr_cpus / machine->topology->nr_nodes;
+}
+
+/* One program with a thread for each core of a node. Returns NULL without memory. */
+static struct nm_sim_program *add_as_large_as_a_node(const struct nm_sim_machine *machine,
+						     struct nm_rng *rng,
+						     struct nm_sim_workload *workload)
+{
+	struct nm_sim_user *user = nm_sim_workload_add(workload, "user");
+	double mb = between(rng, 400, 2000), seconds = between(rng, 15, 30);
+	const char *name = nm_rng_below(rng, 3) ? any_streaming(rng) : any(rng);
+	return add(machine, user, name, cores_of_node(machine), seconds, mb);
+}
+
+/* The program starts while three others fill the rest of the machine, and then runs alone. */
+static int fill_burst(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	unsigned nodes = machine->topology->nr_nodes;
+	if (!add_as_large_as_a_node(machine, rng, ret))
+		return -ENOMEM;
+	ret->users[0].start_s = between(rng, 0.5, 1.5);
+	for (unsigned u = 1; u < nodes; u++)
+		if (!add(machine, nm_sim_workload_add(ret, "burst"), "compute",
+			 cores_of_node(machine) - (u == 1), between(rng, 1.5, 2.5), 64))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Its first thread has written all memory, of which each thread then uses its part. */
+static int fill_master(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		       struct nm_sim_workload *ret)
+{
+	struct nm_sim_program *program = add_as_large_as_a_node(machine, rng, ret);
+	if (!program)
+		return -ENOMEM;
+	program->touch = NM_SIM_TOUCH_MASTER;
+	return 0;
+}
+
+/* One thread and all threads run in turns. */
+static int fill_turns(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	struct nm_sim_program *program = add_as_large_as_a_node(machine, rng, ret);
+	if (!program || set_phases(program, 8) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < program->nr_phases; i++) {
+		program->phases[i].giga = giga_of(machine, &program->phases[i], between(rng, 2, 4));
+		if (i % 2 == 0)
+			make_serial(machine, &program->phases[i], between(rng, 0.5, 2),
+				    i == 0 ? 1 : 0);
+	}
+	return 0;
+}
+
+/* Its memory is on the node whose memory controller a tenant uses, who is bound to half of the
+ * node's CPUs from then on. */
+static int fill_channel(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			struct nm_sim_workload *ret)
+{
+	unsigned nodes = machine->topology->nr_nodes;
+	unsigned node = (unsigned)nm_rng_below(rng, nodes);
+	struct nm_sim_program *program = add_as_large_as_a_node(machine, rng, ret);
+	if (!program)
+		return -ENOMEM;
+	program->touch = NM_SIM_TOUCH_MASTER;
+	ret->users[0].start_s = 0.5;
+	for (unsigned k = 0; k < nodes; k++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "bound");
+		bool is_tenant = k == node;
+		if (!add(machine, user, is_tenant ? "stream" : "compute",
+			 cores_of_node(machine) / (is_tenant ? 2 : 1), is_tenant ? 20 : 1, 256))
+			return -ENOMEM;
+		user->placement = NM_SIM_PLACE_DIRECT;
+		user->node = (int)k;
+		user->start_s = is_tenant ? 1 : 0;
+		user->for_ever = is_tenant;
+	}
+	ret->limit_s = 400;
+	return 0;
+}
+
+/* One program whose threads, one for each CPU of half of the machine, wait for each other. */
+static int fill_lockstep(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			 struct nm_sim_workload *ret)
+{
+	static const char *const waiting[] = {"lu", "bt", "sp", "ua"};
+	const char *name = waiting[nm_rng_below(rng, NM_ARRAY_SIZE(waiting))];
+	double mb = between(rng, 1000, 4000), seconds = between(rng, 10, 20);
+	return add(machine, nm_sim_workload_add(ret, "user"), name,
+		   machine->topology->nr_cpus / 2, seconds, mb)
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* A program of a few threads whose memory is larger than a node. */
+static int fill_overflow(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			 struct nm_sim_workload *ret)
+{
+	double node_mb = (double)machine->topology->nodes[0].memory_bytes / (1 << 20);
+	double mb = between(rng, 1.1, 1.5) * node_mb, seconds = between(rng, 15, 25);
+	return add(machine, nm_sim_workload_add(ret, "user"), any_streaming(rng),
+		   cores_of_node(machine) - 2, seconds, mb)
+		       ? 0
+		       : -ENOMEM;
 }
 
 #define SERVER .machine = "o6320-4x8"
@@ -340,5 +459,22 @@ const struct judge_scenario judge_scenarios[] = {
 	{"singles", "twenty-four programs of one thread", SERVER, .fill = fill_singles},
 	{"shared", "three programs whose threads share all memory", SERVER, NODE_EACH,
 	 .fill = fill_shared},
+#define SITUATION(name, words, filler)                                                              \
+	{name, words ", 15 GB/s", .machine = "ring-4x10", .fill = filler, .is_situation = true},    \
+	{name "-104", words ", 104 GB/s", .machine = "mesh-4x20", .fill = filler,                   \
+	 .is_situation = true}
+	SITUATION("burst", "one as large as a node starts in a burst, then runs alone", fill_burst),
+	SITUATION("master", "one whose memory its first thread has written", fill_master),
+	SITUATION("turns", "one of one thread and of many in turns", fill_turns),
+	SITUATION("channel", "one whose memory is where a bound tenant streams", fill_channel),
+#undef SITUATION
+	{"lockstep", "one whose threads wait for each other, on half of eight nodes, 15 GB/s",
+	 .machine = "ring-8x10", .fill = fill_lockstep, .is_situation = true},
+	{"lockstep-104", "the same, 104 GB/s", .machine = "mesh-8x20", .fill = fill_lockstep,
+	 .is_situation = true},
+	{"overflow", "one whose memory is larger than one of eight nodes, 15 GB/s",
+	 .machine = "ring-8x10", .fill = fill_overflow, .is_situation = true},
+	{"overflow-104", "the same, 104 GB/s", .machine = "mesh-8x20", .fill = fill_overflow,
+	 .is_situation = true},
 };
 const size_t judge_scenario_count = NM_ARRAY_SIZE(judge_scenarios);
