@@ -47,12 +47,22 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
  */
 struct nm_proc_status {
 	uint32_t tgid;
-	uint32_t ns_pid;     /* its number in its own PID namespace; 1: init of that namespace */
+	uint32_t ns_pid;	/* its number in its own PID namespace; 1: init of that namespace */
 	uint64_t hugetlb_bytes; /* HugetlbPages, which no other file of the process counts */
-	uint64_t held_bytes; /* VmPin and VmLck: memory pinned for devices, or locked */
-	uint64_t barred_mems; /* nodes below 64, by the kernel's numbers, that Mems_allowed_list
-			       * excludes, as bits */
+	uint64_t held_bytes;	/* VmPin and VmLck: memory pinned for devices, or locked */
+	uint64_t shared_bytes;	/* RssShmem, and RssFile beyond NM_PROC_PROGRAM_BYTES; UINT64_MAX:
+				 * not  known */
+	uint64_t barred_mems;	/* nodes below 64, by the kernel's numbers, that Mems_allowed_list
+				 * excludes, as bits */
 };
+
+/* The part of the files of a process that may be its program and libraries, which processors keep
+ * in their caches; more is data. */
+#define NM_PROC_PROGRAM_BYTES (UINT64_C(64) << 20)
+static inline uint64_t nm_proc_data_bytes(uint64_t file_bytes)
+{
+	return file_bytes > NM_PROC_PROGRAM_BYTES ? file_bytes - NM_PROC_PROGRAM_BYTES : 0;
+}
 
 /* Parses /proc/PID/status. Returns 0 or -EINVAL. Pure. */
 int nm_proc_parse_status(const char *text, struct nm_proc_status *ret);
@@ -69,8 +79,8 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
  * Opens the directory of a thread that has not exited, in place of the first thread of a process,
  * which has: /proc then shows no memory for that one. `tasks` is the directory of its threads,
  * relative to `directory`: "task", or "proc/PID/task" with NM_ROOT. At most 64 threads are tried.
- * Returns the descriptor, which the caller closes, and its stat; -ESRCH if there is none; or another
- * negative errno.
+ * Returns the descriptor, which the caller closes, and its stat; -ESRCH if there is none; or
+ * another negative errno.
  */
 int nm_proc_open_survivor(struct nm_platform *platform, int directory, const char *tasks,
 			  struct nm_proc_stat *ret);

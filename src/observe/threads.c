@@ -177,6 +177,8 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.anon_bytes = process->anon_bytes,
 		.rss_bytes = process->rss_bytes,
 		.held_bytes = process->held_bytes,
+		.shared_bytes = process->shared_bytes,
+		.hugetlb_bytes = process->hugetlb_bytes,
 		.barred_mems = process->barred_mems,
 		.cpu_limit = process->cpu_limit,
 		.young = is_within(input->time_ns, process->started_ns, YOUNG_S),

@@ -100,6 +100,10 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 	status.hugetlb_bytes = status_bytes(text, "HugetlbPages");
 	status.held_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
 	status.barred_mems = barred_mems(text);
+	status.shared_bytes = status_value(text, "RssShmem")
+				      ? status_bytes(text, "RssShmem") +
+						nm_proc_data_bytes(status_bytes(text, "RssFile"))
+				      : UINT64_MAX;
 	while (numbers && sscanf(numbers, "%*[ \t]%" SCNu32 "%n", &status.ns_pid, &length) == 1)
 		numbers += length;
 	*ret = status;

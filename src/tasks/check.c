@@ -124,6 +124,9 @@ static void read_limits(struct nm_roster *roster, struct nm_process *process, in
 					      &roster->costly, &status) < 0)
 		return;
 	process->rss_bytes += status.hugetlb_bytes;
+	process->hugetlb_bytes = status.hugetlb_bytes;
+	if (status.shared_bytes != UINT64_MAX)
+		process->shared_bytes = status.shared_bytes;
 	process->held_bytes = status.held_bytes;
 	process->barred_mems = status.barred_mems;
 }
@@ -152,6 +155,7 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	process->uid = uid;
 	process->rss_bytes = memory.rss_bytes;
 	process->anon_bytes = memory.anon_bytes;
+	process->shared_bytes = nm_proc_data_bytes(memory.rss_bytes - memory.anon_bytes);
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
 	process->domain = nm_domain_of(process->uid, process->cgroup);

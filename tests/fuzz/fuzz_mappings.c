@@ -36,7 +36,9 @@ static void look(const struct nm_mappings *mappings)
 		FUZZ_REQUIRE(nm_mappings_find(mappings, all[i].start, 1) == &all[i]);
 		FUZZ_REQUIRE(!nm_mappings_find(mappings, all[i].end - 1, 2));
 	}
-	nm_mappings_ranges(mappings, true, true, &ranges, &nr_ranges);
+	nm_maps_ranges(&mappings->maps,
+		       &(struct nm_maps_rules){.move_bound = true, .move_shared = true}, &ranges,
+		       &nr_ranges);
 	FUZZ_REQUIRE(nr_ranges <= count);
 	free(ranges);
 }

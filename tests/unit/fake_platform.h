@@ -175,8 +175,9 @@ static inline void fake_write_status(const struct fake_thread *t, char *text, si
 	if (t->ns_pid != t->tid)
 		length += snprintf(text + length, size - (size_t)length, "\t%u", t->ns_pid);
 	length += snprintf(text + length, size - (size_t)length,
-			   "\nHugetlbPages:\t%" PRIu64 " kB\nThreads:\t1\nCpus_allowed_list:\t",
-			   t->hugetlb_kb);
+			   "\nRssShmem:\t%" PRIu64 " kB\nHugetlbPages:\t%" PRIu64
+			   " kB\nThreads:\t1\nCpus_allowed_list:\t",
+			   t->shared_kb, t->hugetlb_kb);
 	fake_write_list(t->mask, text + length, size - (size_t)length);
 }
 
@@ -232,8 +233,7 @@ static inline void fake_write_cpuset(const struct fake *fake, const struct fake_
 		    strchr("/", thread->cgroup[length]))
 			longest = length;
 	}
-	snprintf(text, size, "%.*s\n", longest ? (int)longest : 1,
-		 longest ? thread->cgroup : "/");
+	snprintf(text, size, "%.*s\n", longest ? (int)longest : 1, longest ? thread->cgroup : "/");
 }
 
 static inline int fake_write_root(struct fake *fake, const char *path, char *text, size_t size)

@@ -564,7 +564,8 @@ static void interrupted_migration_resumes_later(void **state)
 			 1);
 }
 
-/* Shared memory does not follow a process, so no free memory is needed for it. */
+/* Shared memory does not follow a process, so no free memory is needed for it, but its location
+ * counts. */
 static void only_anonymous_memory_needs_room(void **state)
 {
 	(void)state;
@@ -575,6 +576,10 @@ static void only_anonymous_memory_needs_room(void **state)
 	live_s(5);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_LARGER);
 	user->shared_kb = user->rss_kb - 4096;
+	live_s(15);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_FIXED);
+	user->rss_kb = 8192;
+	user->shared_kb = 2048;
 	live_s(15);
 	assert_int_equal(placed_of(1000)->home, 0);
 }

@@ -22,7 +22,7 @@ static unsigned choose(const char *maps, unsigned count, uint64_t *ret)
 	const char *last = strrchr(maps, '\n');
 	assert_int_equal(nm_private_pages_add(&pages, text, strlen(text)),
 			 last ? last + 1 - maps : 0);
-	unsigned chosen = nm_private_pages_choose(&pages, count, ret);
+	unsigned chosen = nm_extents_choose(&pages.own, count, ret);
 	nm_private_pages_clear(&pages);
 	return chosen;
 }
@@ -43,7 +43,7 @@ static unsigned choose_in_pieces(const char *maps, size_t size, unsigned count, 
 		used -= (size_t)taken;
 		memmove(text, text + taken, used);
 	}
-	unsigned chosen = nm_private_pages_choose(&pages, count, ret);
+	unsigned chosen = nm_extents_choose(&pages.own, count, ret);
 	nm_private_pages_clear(&pages);
 	return chosen;
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" through every stage of the daemon, beside what it cannot change: memory that stays
+ * where it is, programs of idle priority, CPUs that come and go. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "page_daemon_fixture.h"
+
+static void begin_auto(void)
+{
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	world.balancing = -1;
+	world.daemon.machine.balancing = -1;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+static void live_s(double seconds)
+{
+	live((unsigned)(seconds / nm_loop_wakeup_s(&world.daemon)));
+}
+
+static const struct nm_home_state *state_of(uint32_t pid)
+{
+	const struct nm_home_state *home_state =
+		nm_home_state_find(nm_placement_of(&world.daemon), pid);
+	assert_non_null(home_state);
+	return home_state;
+}
+
+static int home_of(uint32_t pid)
+{
+	return state_of(pid)->home;
+}
+
+/* ---- memory that stays ---- */
+
+static const int all_on_1[512] = {[0 ... 511] = 1};
+
+#define PRIVATE_ON_1                                                                               \
+	"7fff00000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
+
+/*
+ * A process of two threads on nodes 0 and 2 with 4 GiB that stay on node 1 and 4 MiB of its own
+ * there, while other programs fill node 1.
+ */
+static struct fake_thread *begin_beside_staying(const char *numa_maps)
+{
+	make_space(1024, 1);
+	fake_asked.numa_maps = numa_maps;
+	fake_asked.pages = all_on_1;
+	fake_asked.nr_pages = NM_ARRAY_SIZE(all_on_1);
+	struct fake_thread *vm = fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid);
+	vm->rss_kb = (4 << 20) + 4096;
+	vm->shared_kb = 4 << 20;
+	add_user(1000, 4, 0, 1024);
+	for (int cpu = 2; cpu < 4; cpu++)
+		fake_pin(world.fake, add_worker(2000 + 100 * (uint32_t)cpu, cpu, 1)->tid,
+			 UINT64_C(0xc));
+	begin_auto();
+	return vm;
+}
+
+static void assert_not_taken_away(void)
+{
+	live_s(60);
+	assert_true(home_of(1000) == 1 || home_of(1000) == -1);
+	const struct nm_entry *placed = find_entry(0, NM_MESSAGE_DECISION, "PID", "1000");
+	if (placed)
+		assert_string_equal(field_of(placed, "NODE_TO"), "1");
+	fake_asked.numa_maps = NULL;
+	fake_asked.pages = NULL;
+}
+
+static void a_virtual_machine_stays_near_its_memfd(void **state)
+{
+	(void)state;
+	(void)begin_beside_staying(
+		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) dirty=1048576 mapmax=2 "
+		"N1=1048576 kernelpagesize_kB=4\n" PRIVATE_ON_1);
+	assert_not_taken_away();
+}
+
+/* Accesses are not sampled, so that only the kernel shows where its memory is. */
+static void without_samples_it_stays_near_its_memfd(void **state)
+{
+	(void)state;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	world.cached = true;
+	(void)begin_beside_staying(
+		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) dirty=1048576 mapmax=2 "
+		"N1=1048576 kernelpagesize_kB=4\n" PRIVATE_ON_1);
+	assert_not_taken_away();
+}
+
+/* Its own memory is small; the file is read only, and mapped by nobody else. */
+static void a_program_stays_near_its_large_file(void **state)
+{
+	(void)state;
+	(void)begin_beside_staying("7f0000000000 default file=/model.gguf mapped=1048576 "
+				   "N1=1048576 kernelpagesize_kB=4\n" PRIVATE_ON_1);
+	assert_not_taken_away();
+}
+
+/* The kernel does not count these pages as resident. */
+static void a_virtual_machine_stays_near_its_huge_pages(void **state)
+{
+	(void)state;
+	struct fake_thread *vm = begin_beside_staying(
+		"7f0000000000 default file=/dev/hugepages/qemu huge dirty=2048 N1=2048 "
+		"kernelpagesize_kB=2048\n" PRIVATE_ON_1);
+	vm->rss_kb = 4096;
+	vm->shared_kb = 0;
+	vm->hugetlb_kb = 4 << 20;
+	assert_not_taken_away();
+}
+
+/* Its own memory is too large for the kernel to count it. */
+static void a_database_stays_near_its_buffers(void **state)
+{
+	(void)state;
+	struct fake_thread *database = begin_beside_staying(NULL);
+	database->rss_kb = (4 << 20) + (256 << 10);
+	assert_not_taken_away();
+}
+
+/* Programs and libraries are not data: their pages do not hold a program near them. */
+static void libraries_hold_no_program(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	struct fake_thread *first = fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid);
+	first->rss_kb = 4096 + (48 << 10);
+	first->shared_kb = 0;
+	add_user(1000, 5, 0, 1024);
+	fake_asked.numa_maps =
+		"400000 default file=/usr/lib/libLLVM.so mapped=8192 mapmax=40 N0=8192 "
+		"kernelpagesize_kB=4\n7f0000000000 default anon=1024 dirty=1024 N2=1024 "
+		"kernelpagesize_kB=4\n";
+	begin_auto();
+	live_s(20);
+	assert_int_equal(home_of(1000), 2);
+	assert_true(state_of(1000)->located_on[0] == 0);
+	fake_asked.numa_maps = NULL;
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pages, world_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_virtual_machine_stays_near_its_memfd),
+		TEST(without_samples_it_stays_near_its_memfd),
+		TEST(a_program_stays_near_its_large_file),
+		TEST(a_virtual_machine_stays_near_its_huge_pages),
+		TEST(a_database_stays_near_its_buffers),
+		TEST(libraries_hold_no_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
