@@ -130,6 +130,7 @@ struct nm_home_state {
 			 * run_s */
 	double traffic; /* bytes per second; 0: not known */
 	unsigned running;
+	bool yields;	      /* threads ran that leave the CPUs to others */
 	bool creating;	      /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
 	unsigned max_running; /* maximum of `running` */
 	uint64_t grown_ns;    /* time when max_running last changed */
@@ -195,6 +196,10 @@ void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_sna
 /* Subtracts the load of a process that is no longer managed from the nodes, and frees its state.
  * Called by processes.clear, which the daemon sets. */
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state);
+/* CPUs have changed, but not the nodes: processes with a home on a node with other CPUs begin anew,
+ * and the others go on. Called by the daemon. */
+void nm_placement_retarget(struct nm_placement *placement, const struct nm_topology *before,
+			   const struct nm_topology *now);
 /* Takes the values of this interval's snapshot that need no measurement. */
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 			  struct nm_home_state *state);

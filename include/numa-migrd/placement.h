@@ -62,7 +62,8 @@ struct nm_place_group {
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
 	unsigned home_max_running;	  /* max_running at the time of that assignment */
 	bool barred;			  /* must not be placed now */
-	bool creating;	   /* has threads that are too young for their demand to be known */
+	bool yields;   /* threads run that leave the CPUs to others, and do not count as demand */
+	bool creating; /* has threads that are too young for their demand to be known */
 	bool memory_stays; /* its memory could not be moved */
 	/* Per node: whether its memory may be moved there; NULL: to every node. And the share of
 	 * its memory, wherever that is, that cannot be moved to any node. */

@@ -7,6 +7,7 @@
 #ifndef NUMA_MIGRD_PROC_H
 #define NUMA_MIGRD_PROC_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/platform.h"
 
+#define NM_PROC_NICE_LOWEST 19
 #define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
 
 struct nm_proc_stat {
@@ -28,12 +30,20 @@ struct nm_proc_stat {
 	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
 	bool is_leader;	      /* whether it is the first thread, whose number the process has */
 	int processor;	      /* CPU on which it last ran */
-	unsigned policy;      /* SCHED_* */
+	int nice;
+	unsigned policy; /* SCHED_* */
 };
 
 static inline bool nm_proc_has_exited(const struct nm_proc_stat *stat)
 {
 	return stat->state == 'Z' || stat->state == 'X';
+}
+
+/* Returns whether the thread leaves its CPU to any other one that wants it: the kernel then gives
+ * it less than 2 % of the time. */
+static inline bool nm_proc_yields(const struct nm_proc_stat *stat)
+{
+	return stat->policy == SCHED_IDLE || stat->nice == NM_PROC_NICE_LOWEST;
 }
 
 /* Parses /proc/…/stat. The name may contain any bytes, so the last ')' ends it. Returns 0 or
@@ -187,12 +197,19 @@ struct nm_cpu_times {
  * unchanged. Pure. */
 int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus);
 
+/* ---- domains ---- */
+
+/* Return the domain of a process (nm_domain_in()) with this path in the unified hierarchy, or NULL:
+ * by the operations table, or by this program itself. */
+uint64_t nm_proc_domain(struct nm_platform *platform, uint32_t uid, const char *cgroup);
+uint64_t nm_proc_domain_here(uint32_t uid, const char *cgroup);
+
 /* ---- cgroups ---- */
 
 /*
- * The limits of cgroups (cgroups(7), unified hierarchy): CPUs (cpuset.cpus.effective) and CPU time
- * (cpu.max). Users can create cgroups thousands of levels deep, so paths beyond 32 levels are not
- * opened, and each file is read once per tick.
+ * The limits of cgroups (cgroups(7), unified hierarchy): CPUs (cpuset.cpus.effective), CPU time
+ * (cpu.max) and its weight. Users can create cgroups thousands of levels deep, so paths beyond 32
+ * levels are not opened, and each file is read once per tick.
  */
 
 #define NM_CGROUPS_LEVELS 32U
@@ -230,6 +247,10 @@ int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap
 /* Returns the CPU time, in CPUs, that the limits of the cgroup and its ancestors allow; infinity
  * without a limit. Errors are those of nm_cgroups_cpus(). */
 int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double *ret_cpus);
+
+/* Returns whether the cgroup or an ancestor leaves the CPUs to others: cpu.idle is set, or
+ * cpu.weight is the lowest. Errors are those of nm_cgroups_cpus(). */
+int nm_cgroups_yields(struct nm_cgroups *cgroups, const char *cgroup, bool *ret);
 
 /* Returns the number of calls to the platform since the start, for budgets. */
 uint64_t nm_cgroups_calls(const struct nm_cgroups *cgroups);

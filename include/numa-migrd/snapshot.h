@@ -33,8 +33,9 @@ struct nm_snap_thread {
 	hwloc_const_bitmap_t allowed; /* upper limit for destinations */
 	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
 	bool unrestricted;
-	bool leased;	   /* has an affinity set by the daemon */
-	bool forked;	   /* it has created a process */
+	bool leased; /* has an affinity set by the daemon */
+	bool forked; /* it has created a process */
+	bool yields; /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
 	bool left_alone;   /* for this reason only: see struct nm_member */
 	/* 3DyRM values of this interval (metrics.h); NaN: not known. `intensity` is operations per
@@ -232,6 +233,9 @@ void nm_column_add_process(struct nm_column *column, const struct nm_snapshot *s
 
 /* Returns the cell of the task with this TID or PID, or NULL. It moves when the column follows. */
 void *nm_column_find(const struct nm_column *column, uint32_t id);
+
+/* Makes the column clear the cell of this task, and begin it anew, when it follows again. */
+void nm_column_renew(struct nm_column *column, uint32_t id);
 
 /* Clears all cells, and frees the arrays. */
 void nm_column_clear(struct nm_column *column);

@@ -122,6 +122,7 @@ struct nm_process {
 	/* As in struct nm_proc_status. */
 	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
+	bool yields;	  /* its cgroups leave the CPUs to others (nm_cgroups_yields()) */
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
 	uint64_t started_ns;	/* start of its program, CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns; /* creation of the last new thread or child; 0: none seen */
@@ -172,6 +173,7 @@ struct nm_member {
 	 * possible CPUs. */
 	bool unrestricted;
 	bool forked; /* it has created a process, which would inherit a lease */
+	bool yields; /* it leaves its CPU to any other thread (nm_proc_yields()) */
 	uint64_t adopted_ns;
 	/* Interval numbers before which it must not be moved again: the cool-down after a move, and
 	 * the pending verdict of a move. */

@@ -158,7 +158,7 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	process->shared_bytes = nm_proc_data_bytes(memory.rss_bytes - memory.anon_bytes);
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
-	process->domain = nm_domain_of(process->uid, process->cgroup);
+	process->domain = nm_proc_domain(roster->platform, process->uid, process->cgroup);
 	read_limits(roster, process, directory, stat);
 	memcpy(name, stat->comm, strnlen(stat->comm, sizeof(name) - 1));
 	/* With a changed name it may run another program whose start was not reported. */
@@ -195,15 +195,17 @@ static int read_process(struct nm_roster *roster, struct nm_process *process,
 }
 
 /* Only policy "auto" compares the demand of processes with the CPUs of nodes. */
-static void read_cpu_limit(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+static void read_cpu_limits(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	double cpus;
 	process->cpu_limit = 0;
+	process->yields = false;
 	if (roster->config->threads.policy != NM_POLICY_AUTO || !process->cgroup)
 		return;
 	nm_cgroups_begin(roster->cgroups, now_ns);
 	if (nm_cgroups_cpu_limit(roster->cgroups, process->cgroup, &cpus) == 0 && isfinite(cpus))
 		process->cpu_limit = cpus;
+	(void)nm_cgroups_yields(roster->cgroups, process->cgroup, &process->yields);
 }
 
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
@@ -227,7 +229,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 	if (size == NM_ELIGIBILITY_MANAGED)
-		read_cpu_limit(roster, process, now_ns);
+		read_cpu_limits(roster, process, now_ns);
 
 	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
 	 * the start. */
@@ -357,6 +359,7 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 	if (r < 0)
 		return r;
 	thread->checked_ns = now_ns;
+	thread->member.yields = nm_proc_yields(&stat);
 	thread->eligibility = judge_thread(roster, thread, &stat);
 	return 0;
 }

@@ -411,7 +411,7 @@ static void demand_is_capped_by_the_cgroup(void **state)
 	snprintf(fake_get(world.fake, 1000)->cgroup, sizeof(fake_get(world.fake, 1000)->cgroup),
 		 "/limited/one");
 	world.fake->limits[world.fake->nr_limits++] =
-		(struct fake_limit){"/limited", "200000 100000"};
+		(struct fake_limit){.path = "/limited", .text = "200000 100000"};
 	begin_auto();
 	live_s(3);
 	assert_true(placed_of(1000)->run_s > 0);

@@ -41,8 +41,7 @@ static int home_of(uint32_t pid)
 
 static const int all_on_1[512] = {[0 ... 511] = 1};
 
-#define PRIVATE_ON_1                                                                               \
-	"7fff00000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
+#define PRIVATE_ON_1 "7fff00000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
 
 /*
  * A process of two threads on nodes 0 and 2 with 4 GiB that stay on node 1 and 4 MiB of its own
@@ -148,6 +147,194 @@ static void libraries_hold_no_program(void **state)
 	fake_asked.numa_maps = NULL;
 }
 
+/* ---- programs that leave the CPUs to others ---- */
+
+/* A program on each CPU, of which `make` makes each one idle, and one of two threads with its
+ * memory on node 2. */
+static void assert_room_beside(void (*make)(struct fake_thread *thread))
+{
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 1024);
+	add_user(1000, 5, 0, 1024);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		make(fake_get(world.fake,
+			      add_worker(2000 + 100 * (uint32_t)cpu, cpu, (unsigned)cpu / 2)->tid));
+	begin_auto();
+	live_s(30);
+	assert_int_equal(home_of(1000), 2);
+	for (uint32_t pid = 2000; pid < 2000 + 100 * CPUS; pid += 100) {
+		assert_int_equal(home_of(pid), -1);
+		assert_int_equal(state_of(pid)->reason, NM_PLACE_YIELDS);
+	}
+}
+
+static void make_idle(struct fake_thread *thread)
+{
+	thread->policy = SCHED_IDLE;
+}
+
+static void make_nice(struct fake_thread *thread)
+{
+	thread->nice = 19;
+}
+
+static void put_into_group(struct fake_thread *thread)
+{
+	snprintf(thread->cgroup, sizeof(thread->cgroup), "/batch/job");
+}
+
+static void idle_programs_take_no_room(void **state)
+{
+	(void)state;
+	assert_room_beside(make_idle);
+}
+
+static void the_nicest_programs_take_no_room(void **state)
+{
+	(void)state;
+	assert_room_beside(make_nice);
+}
+
+static void idle_cgroups_take_no_room(void **state)
+{
+	(void)state;
+	world.fake->limits[world.fake->nr_limits++] =
+		(struct fake_limit){.path = "/batch", .weight = "0"};
+	assert_room_beside(put_into_group);
+}
+
+static void cgroups_of_least_weight_take_no_room(void **state)
+{
+	(void)state;
+	world.fake->limits[world.fake->nr_limits++] =
+		(struct fake_limit){.path = "/batch", .weight = "1"};
+	assert_room_beside(put_into_group);
+}
+
+/* Those of normal priority need their CPUs. */
+static void make_usual(struct fake_thread *thread)
+{
+	thread->nice = 10;
+}
+
+static void other_programs_take_room(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 1024);
+	add_user(1000, 5, 0, 1024);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		make_usual(fake_get(
+			world.fake,
+			add_worker(2000 + 100 * (uint32_t)cpu, cpu, (unsigned)cpu / 2)->tid));
+	begin_auto();
+	live_s(30);
+	assert_int_not_equal(home_of(1000), 2);
+}
+
+/* ---- CPUs that come and go ---- */
+
+/* As the machine is now. */
+static int load_online(void *context, struct nm_topology **ret)
+{
+	(void)context;
+	struct nm_topology *topology = machine_topology(NODES, CPUS);
+	assert_non_null(topology);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		if (world.fake->online >> cpu & 1)
+			continue;
+		topology->cpus[cpu].online = false;
+		hwloc_bitmap_clr(topology->nodes[topology->cpus[cpu].node].cpus, cpu);
+		hwloc_bitmap_clr(topology->usable, cpu);
+		hwloc_bitmap_clr(topology->online, cpu);
+	}
+	*ret = topology;
+	return 0;
+}
+
+/* A program with its memory on node 2. */
+static void begin_with_changing_cpus(void)
+{
+	world.daemon.options.topology.load = load_online;
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 1024);
+	add_user(1000, 5, 0, 1024);
+	begin_auto();
+}
+
+/* A CPU is off, and on again, every `every_s` seconds. */
+static void toggle_for_s(double seconds, double every_s, int cpu)
+{
+	uint64_t all = world.fake->all;
+	for (unsigned i = 0; i < (unsigned)(seconds / every_s); i++) {
+		live_s(every_s);
+		world.fake->online = i % 2 ? all : all & ~(UINT64_C(1) << cpu);
+	}
+	world.fake->online = all;
+}
+
+static unsigned count_decisions(const char *pid)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_entries; i++)
+		count += world.entries[i].message == NM_MESSAGE_DECISION &&
+			 has_field(&world.entries[i], "PID", pid);
+	return count;
+}
+
+/* The CPU is one of another node than the home. */
+static void assert_placed_once(double every_s)
+{
+	begin_with_changing_cpus();
+	toggle_for_s(60, every_s, 7);
+	assert_int_equal(home_of(1000), 2);
+	assert_int_equal(count_decisions("1000"), 1);
+	assert_non_null(verdict_on(find_entry(0, NM_MESSAGE_DECISION, "PID", "1000")));
+}
+
+static void a_cpu_that_toggles_each_second_delays_nothing(void **state)
+{
+	(void)state;
+	assert_placed_once(1);
+}
+
+static void a_cpu_that_toggles_every_5_s_ends_no_home(void **state)
+{
+	(void)state;
+	assert_placed_once(5);
+}
+
+/* Programs on the node itself are placed anew on what is left of it. */
+static void a_home_on_the_changed_node_is_examined_anew(void **state)
+{
+	(void)state;
+	begin_with_changing_cpus();
+	live_s(10);
+	assert_int_equal(home_of(1000), 2);
+	uint64_t decision = state_of(1000)->decision;
+	world.fake->online = world.fake->all & ~UINT64_C(0x10);
+	live_s(3);
+	assert_true(state_of(1000)->home < 0 || state_of(1000)->decision != decision);
+	world.fake->online = world.fake->all;
+	live_s(1);
+}
+
+/* Memory blocks were added: the nodes and their CPUs are the same. */
+static void new_memory_ends_no_home(void **state)
+{
+	(void)state;
+	begin_with_changing_cpus();
+	live_s(10);
+	assert_int_equal(home_of(1000), 2);
+	uint64_t decision = state_of(1000)->decision;
+	for (unsigned i = 0; i < 3; i++) {
+		world.daemon.machine.online.cpus[0] = '-'; /* other than what will be read */
+		live_s(1);
+	}
+	assert_int_equal(state_of(1000)->decision, decision);
+	assert_int_equal(home_of(1000), 2);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pages, world_close)
 
@@ -160,6 +347,15 @@ int main(void)
 		TEST(a_virtual_machine_stays_near_its_huge_pages),
 		TEST(a_database_stays_near_its_buffers),
 		TEST(libraries_hold_no_program),
+		TEST(idle_programs_take_no_room),
+		TEST(the_nicest_programs_take_no_room),
+		TEST(idle_cgroups_take_no_room),
+		TEST(cgroups_of_least_weight_take_no_room),
+		TEST(other_programs_take_room),
+		TEST(a_cpu_that_toggles_each_second_delays_nothing),
+		TEST(a_cpu_that_toggles_every_5_s_ends_no_home),
+		TEST(a_home_on_the_changed_node_is_examined_anew),
+		TEST(new_memory_ends_no_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,16 @@ void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *s
 	clear_home_state(NULL, state);
 }
 
+void nm_placement_retarget(struct nm_placement *placement, const struct nm_topology *before,
+			   const struct nm_topology *now)
+{
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		const struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->home >= 0 && !nm_topology_keeps_node(before, now, state->home))
+			nm_column_renew(&placement->processes, state->pid);
+	}
+}
+
 /* A node without memory is one of a machine that has memory elsewhere. */
 static void update_movability(const struct nm_snapshot *snapshot, const struct nm_snap_process *one,
 			      struct nm_home_state *state)

@@ -48,6 +48,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_YOUNG] = "just started, or creating threads",
 	[NM_PLACE_OBSERVED] = "measured before it is placed",
 	[NM_PLACE_IDLE] = "little CPU use",
+	[NM_PLACE_YIELDS] = "idle priority, leaves the CPUs to others",
 	[NM_PLACE_NO_ROOM] = "no node has enough idle CPUs and free memory",
 	[NM_PLACE_LARGER] = "larger than every node",
 	[NM_PLACE_NEAR] = "just started, near its memory",
@@ -144,6 +145,8 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		 (group->awaits_query &&
 		  group->age_s >= NM_PLACE_YOUNG_S)) /* young groups cannot wait */
 		*ret = NM_PLACE_YOUNG;
+	else if (group->yields && group->running == 0)
+		*ret = NM_PLACE_YIELDS;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->observed_s < NM_PLACE_OBSERVED_S)
 		*ret = NM_PLACE_OBSERVED;
 	else if (group->demand_cpus - group->fixed_cpus < NM_PLACE_MIN_DEMAND ||
