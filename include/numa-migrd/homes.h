@@ -47,6 +47,7 @@ struct nm_location {
 	bool whole; /* all pages were counted, in one unit; otherwise a sample of each kind */
 	uint64_t huge_bytes; /* of the first kind from the pool of huge pages, which RssAnon does
 			      * not include */
+	uint64_t own_bytes;  /* the rest of it, if all pages were counted */
 };
 
 /* The location of a process's memory, as counted by the kernel. */
@@ -55,6 +56,7 @@ struct nm_location_query {
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
 	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
+	uint64_t own_bytes;  /* its memory without these, if the kernel counted all of it */
 };
 
 /* Changes since the start of processes that were not moved: products of the median changes between
@@ -90,7 +92,7 @@ struct nm_home_state {
 	struct nm_place_trend trend;	/* when it was assigned its home */
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
-	uint64_t anon_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, barred_mems;
 	double held_share;    /* share of its memory that is pinned for devices or locked */
 	double cpu_limit;     /* as in struct nm_snap_process */
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none

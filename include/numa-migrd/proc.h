@@ -17,6 +17,9 @@
 
 #define NM_PROC_NICE_LOWEST 19
 #define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
+/* PF_NO_SETAFFINITY: a thread of the kernel within a program (io_uring, vhost), or one that the
+ * kernel has bound; sched_setaffinity(2) refuses it. */
+#define NM_PROC_NO_AFFINITY 0x04000000U
 
 struct nm_proc_stat {
 	char comm[64]; /* raw bytes, NUL-terminated; names of kernel threads may be longer than 15
@@ -115,6 +118,18 @@ struct nm_proc_memory {
 			      * threads that have exited */
 	uint64_t anon_bytes; /* the part that is neither file nor shared memory */
 };
+
+/*
+ * The kernel counts resident pages per CPU, and may leave out what each CPU has not added yet
+ * (percpu_counter_batch in lib/percpu_counter.c): a count below this is not known, nor is a
+ * difference of two of them.
+ */
+static inline uint64_t nm_proc_rss_error_bytes(unsigned nr_cpus, uint64_t page_bytes)
+{
+	uint64_t batch = nr_cpus < 16 ? 32 : 2 * (uint64_t)nr_cpus;
+
+	return nr_cpus * batch * page_bytes;
+}
 
 /* Reads statm. Returns 0, -ESRCH if the process has exited, -EINVAL or another negative errno. */
 int nm_proc_read_memory(struct nm_platform *platform, int directory, struct nm_proc_memory *ret);

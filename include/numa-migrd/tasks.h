@@ -94,7 +94,7 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_KERNEL,	   /* a kernel thread */
 	NM_ELIGIBILITY_REALTIME,   /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
 	NM_ELIGIBILITY_SELF,	   /* the daemon, its helper or a worker */
-	NM_ELIGIBILITY_PINNED,	   /* its CPU affinity allows only one node */
+	NM_ELIGIBILITY_PINNED,	   /* its CPU affinity allows only one node, or cannot be set */
 	NM_ELIGIBILITY_FOREIGN,	   /* another program changed an affinity that the daemon had set */
 	NM_ELIGIBILITY_RELEASED,   /* released by `numa-migrctl release` */
 	NM_ELIGIBILITY_OFF,	   /* an attribute of its cgroups has the value "off" */

@@ -26,8 +26,9 @@ static int refuse(struct attempt *attempt, int error, const char *what)
 
 static bool is_ordinary(const struct nm_proc_stat *stat)
 {
-	return !(stat->flags & NM_PROC_KTHREAD) && stat->policy != SCHED_FIFO &&
-	       stat->policy != SCHED_RR && stat->policy != SCHED_DEADLINE;
+	return !(stat->flags & (NM_PROC_KTHREAD | NM_PROC_NO_AFFINITY)) &&
+	       stat->policy != SCHED_FIFO && stat->policy != SCHED_RR &&
+	       stat->policy != SCHED_DEADLINE;
 }
 
 /* Returns whether the affinity is the known one: the target of the active lease, or the original

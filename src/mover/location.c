@@ -55,6 +55,8 @@ static void count_whole(const struct nm_topology *topology, char *text, struct n
 			continue;
 		if (own && mapped.huge)
 			ret->huge_bytes += mapped.resident * mapped.page_bytes;
+		else if (own)
+			ret->own_bytes += mapped.resident * mapped.page_bytes;
 		(void)nm_mapped_count_pages(line, topology, page_bytes,
 					    own ? ret->pages : ret->staying);
 	}

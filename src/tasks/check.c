@@ -26,6 +26,17 @@ uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster)
 	return (llc_bytes ? llc_bytes : UNKNOWN_LLC_BYTES) / 4;
 }
 
+/* Returns whether it is certainly small. A program that runs uses memory, so that a size of 0 is
+ * that of a counter which has not been added up. */
+static bool is_small(const struct nm_roster *roster, const struct nm_process *process)
+{
+	uint64_t error_bytes =
+		nm_proc_rss_error_bytes(roster->topology->nr_cpus, (uint64_t)sysconf(_SC_PAGESIZE));
+
+	return process->rss_bytes > 0 &&
+	       process->rss_bytes + error_bytes < nm_roster_min_rss_bytes(roster);
+}
+
 /* A managed process stays managed down to half the threshold, to avoid frequent changes, and while
  * it sleeps. */
 static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_process *process,
@@ -215,7 +226,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 	enum nm_eligibility size = NM_ELIGIBILITY_MANAGED;
-	if (process->rss_bytes < nm_roster_min_rss_bytes(roster))
+	if (is_small(roster, process))
 		size = NM_ELIGIBILITY_SMALL;
 	else if (!has_enough_cpu(roster, process, now_ns))
 		size = NM_ELIGIBILITY_IDLE;
@@ -330,8 +341,9 @@ static enum nm_eligibility judge_thread(const struct nm_roster *roster,
 	if (stat->policy == SCHED_FIFO || stat->policy == SCHED_RR ||
 	    stat->policy == SCHED_DEADLINE)
 		return NM_ELIGIBILITY_REALTIME;
-	return leaves_a_choice(roster->topology, thread->original) ? NM_ELIGIBILITY_MANAGED
-								   : NM_ELIGIBILITY_PINNED;
+	bool pinned = stat->flags & NM_PROC_NO_AFFINITY ||
+		      !leaves_a_choice(roster->topology, thread->original);
+	return pinned ? NM_ELIGIBILITY_PINNED : NM_ELIGIBILITY_MANAGED;
 }
 
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,

@@ -147,6 +147,59 @@ static void libraries_hold_no_program(void **state)
 	fake_asked.numa_maps = NULL;
 }
 
+/* ---- counts with an error ---- */
+
+static bool is_managed_with(uint64_t rss_kb)
+{
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 1024);
+	add_user(1000, 5, 0, 1024);
+	fake_get(world.fake, 1000)->rss_kb = rss_kb;
+	begin_auto();
+	live_s(10);
+	return nm_home_state_find(nm_placement_of(&world.daemon), 1000) != NULL;
+}
+
+/* Per-CPU counters that the kernel has not added up. */
+static void a_size_of_0_is_not_small(void **state)
+{
+	(void)state;
+	assert_true(is_managed_with(0));
+}
+
+/* The error is 8 times 32 pages, and the least size 4 MiB. */
+static void a_size_within_the_error_is_not_small(void **state)
+{
+	(void)state;
+	assert_true(is_managed_with(3 * 1024 + 4));
+}
+
+static void a_smaller_size_is_small(void **state)
+{
+	(void)state;
+	assert_false(is_managed_with(3 * 1024 - 4));
+}
+
+/* The difference of the two counters of statm is 0. The kernel counts the pages itself. */
+static void anonymous_memory_of_0_is_located(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	struct fake_thread *first = fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid);
+	first->rss_kb = first->shared_kb = 8192;
+	add_user(1000, 5, 0, 1024);
+	fake_asked.numa_maps =
+		"7f0000000000 default anon=1024 dirty=1024 N2=1024 kernelpagesize_kB=4\n";
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	world.cached = true;
+	begin_auto();
+	live_s(10);
+	assert_true(state_of(1000)->located);
+	assert_true(state_of(1000)->located_on[2] == 1);
+	assert_int_equal(nm_home_state_bytes(state_of(1000)), 1024 * 4096);
+	fake_asked.numa_maps = NULL;
+}
+
 /* ---- programs that leave the CPUs to others ---- */
 
 /* A program on each CPU, of which `make` makes each one idle, and one of two threads with its
@@ -347,6 +400,10 @@ int main(void)
 		TEST(a_virtual_machine_stays_near_its_huge_pages),
 		TEST(a_database_stays_near_its_buffers),
 		TEST(libraries_hold_no_program),
+		TEST(a_size_of_0_is_not_small),
+		TEST(a_size_within_the_error_is_not_small),
+		TEST(a_smaller_size_is_small),
+		TEST(anonymous_memory_of_0_is_located),
 		TEST(idle_programs_take_no_room),
 		TEST(the_nicest_programs_take_no_room),
 		TEST(idle_cgroups_take_no_room),

@@ -12,8 +12,9 @@
  * wait. */
 #define AWAITED_NS (10 * NM_NSEC_PER_SEC)
 
-#define AWAY_MIN 0.2		     /* share of the memory that is worth another migration */
-#define GREW_BY 1.5		     /* growth factor after which its location is uncertain again */
+#define AWAY_MIN 0.2 /* share of the memory that is worth another migration */
+#define GREW_BY 1.5  /* growth factor after which its location is uncertain again */
+#define PAGE_BYTES 4096U
 #define GREW_MIN (UINT64_C(1) << 20) /* bytes; the same for a process with a home */
 
 /* ---- creation and destruction ---- */
@@ -147,6 +148,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 	state->domain = one->domain;
 	state->process = process;
 	state->anon_bytes = one->anon_bytes;
+	state->anon_error_bytes = nm_proc_rss_error_bytes(snapshot->topology->nr_cpus, PAGE_BYTES);
 	state->shared_bytes = one->shared_bytes;
 	state->hugetlb_bytes = one->hugetlb_bytes;
 	if (!state->located)
@@ -219,7 +221,10 @@ void nm_home_state_locate(struct nm_home_state *state, const struct nm_location 
 
 uint64_t nm_home_state_bytes(const struct nm_home_state *state)
 {
-	return state->anon_bytes + state->location.huge_bytes;
+	uint64_t own = state->anon_bytes, counted = state->location.own_bytes;
+	if (own < state->anon_error_bytes && own < counted)
+		own = counted;
+	return own + state->location.huge_bytes;
 }
 
 uint64_t nm_home_state_staying_bytes(const struct nm_home_state *state)
@@ -264,8 +269,9 @@ static bool is_uncertain(const struct nm_home_state *state, bool kernel_moves, u
 
 bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns)
 {
+	bool never = state->location.asked_ns == 0 && state->anon_bytes < state->anon_error_bytes;
 	bool unknown = (state->home < 0 || !state->located) &&
-		       has_grown(state, state->location.anon_bytes);
+		       (never || has_grown(state, state->location.anon_bytes));
 	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->running == 0 ||
 	    state->location.ticket)
 		return false;
@@ -312,6 +318,7 @@ void nm_home_state_answer(struct nm_home_state *state, const struct nm_topology 
 	if (state->home >= 0 && state->located && !again)
 		return;
 	state->location.huge_bytes = location->huge_bytes;
+	state->location.own_bytes = location->own_bytes;
 	nm_home_state_locate(state, location, topology->nr_nodes);
 	if (again)
 		schedule_migration(state, topology);
