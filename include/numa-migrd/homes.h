@@ -39,7 +39,7 @@ struct nm_memory_migration {
 	uint64_t pause_ns; /* before that; 0: the last try has moved most of it */
 };
 
-/* Where the kernel found the memory of a process. */
+/* The location of the memory of a process, as the kernel found it. */
 struct nm_location {
 	/* Per node, in any unit: pages that can follow the process, and pages that cannot, because
 	 * they are shared or of files; NULL: not known. */
@@ -199,7 +199,7 @@ void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_sna
  * Called by processes.clear, which the daemon sets. */
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state);
 /* CPUs have changed, but not the nodes: processes with a home on a node with other CPUs begin anew,
- * and the others go on. Called by the daemon. */
+ * and the others continue. Called by the daemon. */
 void nm_placement_retarget(struct nm_placement *placement, const struct nm_topology *before,
 			   const struct nm_topology *now);
 /* Takes the values of this interval's snapshot that need no measurement. */

@@ -66,7 +66,8 @@ struct nm_snap_process {
 	double quiet_s; /* time since it last created a thread or child; its age if it never did */
 	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
 	uint64_t rss_bytes;  /* all of its memory */
-	/* As in struct nm_proc_status (proc.h). */
+	/* As in struct nm_proc_status (proc.h); shared_bytes and hugetlb_bytes are 0 if shared
+	 * memory may move (pages.also). */
 	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	const char *comm; /* escaped; owned by the snapshot */

@@ -21,7 +21,9 @@ void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *s
 	unsigned nr_nodes = memory->topology->nr_nodes;
 	if (*ticket) {
 		nm_autofree double *pages = nm_must(calloc(2 * (size_t)nr_nodes, sizeof(*pages)));
-		struct nm_location location = {.pages = pages, .staying = pages + nr_nodes};
+		bool shared_moves = memory->config->pages.also & NM_ALSO_SHARED;
+		struct nm_location location = {.pages = pages,
+					       .staying = shared_moves ? pages : pages + nr_nodes};
 		if (nm_location_poll(memory->platform, memory->topology, ticket, &location) == 0)
 			nm_home_state_answer(state, memory->topology, &location);
 	}

@@ -189,7 +189,7 @@ bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 	return idle > snapshot->idle_cpu;
 }
 
-/* What threads use that leave their CPUs to others is free for these. */
+/* The time of threads that leave their CPUs to others is free for these. */
 static void give_up_yielded(struct nm_snapshot *view)
 {
 	for (size_t i = 0; i < view->nr_threads; i++) {

@@ -106,7 +106,7 @@ static double share_after(unsigned user, unsigned idle, unsigned iowait)
 	return load.busy_share[0];
 }
 
-/* The kernel says so of iowait, and a CPU may begin again at 0. */
+/* That of iowait may, by the documentation of the kernel, and those of a new CPU begin at 0. */
 static void counters_that_go_back_show_nothing(void **state)
 {
 	(void)state;

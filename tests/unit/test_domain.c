@@ -148,7 +148,7 @@ static bool are_apart(const char *one, const char *other)
 	return apart;
 }
 
-/* The parent of a program that nobody has heard of. */
+/* The parents of unknown programs. */
 static void a_parent_without_processes_is_no_tenant(void **state)
 {
 	static const struct layout layouts[] = {
@@ -177,7 +177,7 @@ static void a_parent_without_processes_is_no_tenant(void **state)
 	}
 }
 
-/* What a tenant creates within its own cgroup is no other domain. */
+/* The cgroups that a tenant creates within its own are no other domains. */
 /* SECURITY: shares */
 static void a_tenant_cannot_become_many(void **state)
 {

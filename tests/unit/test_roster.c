@@ -99,10 +99,11 @@ static void test_no_flicker(void **state)
 	assert_managed(200, false);
 }
 
-/* 25 % of the cache are 4 MiB. Samples show which of the larger processes use memory. */
+/* 25 % of the cache are 4 MiB, and the count may lack 1 MiB. Samples show which of the larger
+ * processes use memory. */
 static void check_least_memory(void)
 {
-	fake_get(fake, 200)->rss_kb = 3968;
+	fake_get(fake, 200)->rss_kb = 3000;
 	run_all(0.5);
 	assert_managed(100, true);
 	assert_managed(200, false);

@@ -96,7 +96,7 @@ static void without_samples_it_stays_near_its_memfd(void **state)
 	assert_not_taken_away();
 }
 
-/* Its own memory is small; the file is read only, and mapped by nobody else. */
+/* Its own memory is small; no other program maps the file, which it only reads. */
 static void a_program_stays_near_its_large_file(void **state)
 {
 	(void)state;
@@ -125,6 +125,20 @@ static void a_database_stays_near_its_buffers(void **state)
 	struct fake_thread *database = begin_beside_staying(NULL);
 	database->rss_kb = (4 << 20) + (256 << 10);
 	assert_not_taken_away();
+}
+
+/* With pages.also, it follows like all other memory. */
+static void shared_memory_that_may_move_does_not_stay(void **state)
+{
+	(void)state;
+	world.daemon.config->pages.also = NM_ALSO_SHARED;
+	(void)begin_beside_staying(
+		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) dirty=1048576 mapmax=2 "
+		"N1=1048576 kernelpagesize_kB=4\n" PRIVATE_ON_1);
+	live_s(10);
+	assert_false(state_of(1000)->has_staying);
+	fake_asked.numa_maps = NULL;
+	fake_asked.pages = NULL;
 }
 
 /* Programs and libraries are not data: their pages do not hold a program near them. */
@@ -399,6 +413,7 @@ int main(void)
 		TEST(a_program_stays_near_its_large_file),
 		TEST(a_virtual_machine_stays_near_its_huge_pages),
 		TEST(a_database_stays_near_its_buffers),
+		TEST(shared_memory_that_may_move_does_not_stay),
 		TEST(libraries_hold_no_program),
 		TEST(a_size_of_0_is_not_small),
 		TEST(a_size_within_the_error_is_not_small),

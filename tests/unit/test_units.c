@@ -49,7 +49,7 @@ static char *value_of(const char *text, const char *setting)
 	return value;
 }
 
-/* Otherwise systemd fails to start the unit, and tries again for ever. */
+/* Otherwise systemd fails to start the unit, and tries again without end. */
 static void a_unit_without_its_capabilities_is_skipped(void **state)
 {
 	static const struct {

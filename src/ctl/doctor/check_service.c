@@ -85,7 +85,7 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 				     facts->helper_pid);
 }
 
-/* What keeps a valid configuration from being of use, most severe first; NULL: nothing. */
+/* Returns the worst drawback of a valid configuration; NULL: it has none. */
 static const char *drawback_of(const struct nm_facts *facts)
 {
 	const struct nm_config *config = facts->config;

@@ -90,8 +90,8 @@ struct nm_facts {
 	struct nm_config_errors config_errors;
 	char config_path[256];
 	bool config_missing; /* neither the file nor a drop-in exists: these are the defaults */
-	/* Where metrics.file is written: 0, or the negative errno that the service would get;
-	 * -EROFS: its unit makes the folder read-only. */
+	/* For metrics.file: 0, or the negative errno of the service if it wrote the file; -EROFS:
+	 * its unit makes the folder read-only. */
 	int metrics_error;
 
 	/* reported by the running daemon */

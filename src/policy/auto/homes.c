@@ -200,7 +200,9 @@ static double sum_of(const double *values, unsigned count)
 void nm_home_state_locate(struct nm_home_state *state, const struct nm_location *location,
 			  unsigned nr_nodes)
 {
-	double own = sum_of(location->pages, nr_nodes), stays = sum_of(location->staying, nr_nodes);
+	/* Shared memory may move (pages.also): both are counted as one kind. */
+	const double *staying_on = location->staying == location->pages ? NULL : location->staying;
+	double own = sum_of(location->pages, nr_nodes), stays = sum_of(staying_on, nr_nodes);
 	double part = location->whole ? stays / (own + stays) : staying_part(state);
 	state->located = own + stays > 0;
 	assume_staying(state, nr_nodes);
@@ -209,7 +211,7 @@ void nm_home_state_locate(struct nm_home_state *state, const struct nm_location 
 	state->has_staying = part > 0;
 	for (unsigned k = 0; k < nr_nodes && state->located; k++) {
 		double follows = own > 0 ? (1 - part) * location->pages[k] / own : 0;
-		double staying = stays > 0 ? part * location->staying[k] / stays : 0;
+		double staying = stays > 0 ? part * staying_on[k] / stays : 0;
 		double all = stays > 0 ? 1 : 1 - part;
 		state->located_on[k] = all > 0 ? (follows + staying) / all : 0;
 		if (stays > 0 && follows + staying > 0)

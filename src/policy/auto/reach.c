@@ -74,7 +74,7 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	return ran > 0 ? distance : NAN;
 }
 
-/* Returns the part of the memory on this node that stays there, apart from what is pinned for
+/* Returns the part of the memory on this node that stays there, except memory that is pinned for
  * devices or locked. */
 static double part_that_stays(const struct nm_place_view *view, const struct nm_place_group *group,
 			      unsigned node)
