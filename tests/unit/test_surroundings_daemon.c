@@ -106,16 +106,29 @@ static void a_program_stays_near_its_large_file(void **state)
 }
 
 /* The kernel does not count these pages as resident. */
-static void a_virtual_machine_stays_near_its_huge_pages(void **state)
+static void assert_stays_near_huge_pages(const char *numa_maps)
 {
-	(void)state;
-	struct fake_thread *vm = begin_beside_staying(
-		"7f0000000000 default file=/dev/hugepages/qemu huge dirty=2048 N1=2048 "
-		"kernelpagesize_kB=2048\n" PRIVATE_ON_1);
+	struct fake_thread *vm = begin_beside_staying(numa_maps);
 	vm->rss_kb = 4096;
 	vm->shared_kb = 0;
 	vm->hugetlb_kb = 4 << 20;
 	assert_not_taken_away();
+}
+
+static void a_virtual_machine_stays_near_its_huge_pages(void **state)
+{
+	(void)state;
+	assert_stays_near_huge_pages(
+		"7f0000000000 default file=/dev/hugepages/qemu huge dirty=2048 N1=2048 "
+		"kernelpagesize_kB=2048\n" PRIVATE_ON_1);
+}
+
+static void a_virtual_machine_stays_near_its_huge_memfd(void **state)
+{
+	(void)state;
+	assert_stays_near_huge_pages(
+		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) huge dirty=4 N1=4 "
+		"kernelpagesize_kB=1048576\n" PRIVATE_ON_1);
 }
 
 /* Its own memory is too large for the kernel to count it. */
@@ -412,6 +425,7 @@ int main(void)
 		TEST(without_samples_it_stays_near_its_memfd),
 		TEST(a_program_stays_near_its_large_file),
 		TEST(a_virtual_machine_stays_near_its_huge_pages),
+		TEST(a_virtual_machine_stays_near_its_huge_memfd),
 		TEST(a_database_stays_near_its_buffers),
 		TEST(shared_memory_that_may_move_does_not_stay),
 		TEST(libraries_hold_no_program),
