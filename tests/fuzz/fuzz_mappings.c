@@ -59,6 +59,23 @@ static void read_all(const char *text, size_t size, size_t piece)
 		look(mappings);
 }
 
+/* One text in place of each file. */
+static void judge(const char *text)
+{
+	const struct nm_maps_text all = {text, text, text};
+	const struct nm_maps_rules rules = {.rss_bytes = 1U << 30};
+	struct nm_range *ranges = NULL;
+	enum nm_maps_rule rule;
+	size_t count;
+
+	if (nm_maps_judge(&all, &rules, &ranges, &count, &rule) < 0)
+		return;
+	FUZZ_REQUIRE((rule == NM_MAPS_MOVES) == (count > 0));
+	for (size_t i = 0; i < count; i++)
+		FUZZ_REQUIRE(ranges[i].start < ranges[i].end);
+	free(ranges);
+}
+
 /* The result of the whole text equals that of its pieces. */
 static void search_runtime(const char *text, size_t size, size_t piece)
 {
@@ -80,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_REQUIRE(topology);
 	parse_lines(text, topology);
+	judge(text);
 	read_all(text, input.size, piece);
 	search_runtime(text, strlen(text), piece);
 	free(text);
