@@ -63,6 +63,41 @@ static unsigned choose_ranges(struct nm_mover *mover)
 
 /* ---- moving ---- */
 
+/* Returns the number of the pages found from found_next on that are in its block of 2 MiB and not
+ * on the target. */
+static uint64_t count_in_block(const struct nm_mover *mover)
+{
+	const struct nm_work *work = &mover->work;
+	const uint64_t *addresses = work->found.addresses;
+	uint64_t block = addresses[work->found_next] / NM_HUGE_PAGE, count = 0;
+
+	for (unsigned i = work->found_next;
+	     i < work->found.count && addresses[i] / NM_HUGE_PAGE == block; i++)
+		count += work->found.nodes[i] >= 0 &&
+			 !is_there(mover, (unsigned)work->found.nodes[i]);
+	return count;
+}
+
+/* Takes room for a base page. The kernel moves a transparent huge page with the first of its base
+ * pages, and the mappings do not show these: there must be room for all of its block. */
+static bool take_base_room(struct nm_mover *mover)
+{
+	struct nm_work *work = &mover->work;
+	int16_t to = work->batch->to;
+	uint64_t block = work->found.addresses[work->found_next] / NM_HUGE_PAGE;
+
+	if (block == work->refused_block)
+		return false;
+	if (nm_mover_take_room(mover, to, NM_SMALL_PAGE, false)) {
+		uint64_t *room = &mover->rules.rooms[to].memory;
+		if (*room >= NM_HUGE_PAGE || *room >= (count_in_block(mover) - 1) * NM_SMALL_PAGE)
+			return true;
+		*room += NM_SMALL_PAGE;
+	}
+	work->refused_block = block;
+	return false;
+}
+
 /* Returns whether the page is to be moved. A used-up pool of huge pages is not expected to be
  * refilled. */
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
@@ -70,7 +105,8 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 	if (unit->was < 0 || is_there(mover, (unsigned)unit->was))
 		return false;
 	struct nm_page_batch *batch = mover->work.batch;
-	if (nm_mover_take_room(mover, batch->to, unit->bytes, unit->pool))
+	if (unit->pool ? nm_mover_take_room(mover, batch->to, unit->bytes, true)
+		       : take_base_room(mover))
 		return true;
 	batch->full |= !unit->pool;
 	batch->stayed_bytes += unit->pool ? unit->bytes : 0;
@@ -164,6 +200,7 @@ static int find_pages(struct nm_mover *mover)
 
 	work->found.count = work->found_next = 0;
 	work->found.next = NM_BULK_END;
+	work->refused_block = NM_BULK_END;
 	return count ? nm_call_find(mover, count, move_found) : move_found(mover, 0);
 }
 

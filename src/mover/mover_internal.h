@@ -49,7 +49,8 @@ struct nm_work {
 	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;
 	unsigned found_next;
-	uint64_t back_next; /* batch->next after the pages of the call that takes pages back */
+	uint64_t refused_block; /* number of the last block of 2 MiB for which there was no room */
+	uint64_t back_next;	/* batch->next after the pages of the call that takes pages back */
 	struct nm_known_entry *known; /* used by the step in progress: must not be replaced */
 	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
 	uint64_t tid_ticks;  /* start time of that thread */

@@ -315,17 +315,44 @@ static void test_vanished_pages_are_no_refusal(void **state)
 	assert_int_equal(batch->stayed_bytes, 0);
 }
 
+/* Pages of which a block of 2 MiB has few are moved while there is room for them. */
 static void test_a_node_nearly_full(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
 	begin_large(test);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		if (page % 64)
+			test->fake->node[page] = -ENOENT;
 	test->config->pages.keep_free_percent = 0;
 	test->fake->free_kib[1] = 4 * 100;
 	RUN(test, batch);
 	assert_int_equal(batch->error, -ENOSPC);
-	assert_int_equal(pages_on(test, 1), 100);
+	assert_int_equal(pages_on(test, 1), 12 * 8); /* whole blocks of 8 pages */
+}
+
+/* The kernel moves a huge page with the first of its base pages, and the mappings show none. */
+static void test_huge_pages_need_room(void **state)
+{
+	static const struct {
+		unsigned free, moved;
+	} cases[] = {{1, 0}, {100, 0}, {511, 0}, {512, 512}, {600, 512}, {1024, 1024}};
+	struct test *test = *state;
+
+	begin_large(test);
+	test->config->pages.keep_free_percent = 0;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		struct nm_page_batch *batch_new = bulk_batch();
+		memset(test->fake->node, 0, sizeof(test->fake->node));
+		memset(test->fake->whole, true, sizeof(test->fake->whole));
+		test->fake->free_kib[1] = 4 * cases[i].free;
+		nm_mover_free(NM_TAKE(test->mover));
+		RUN(test, batch);
+		assert_int_equal(batch->error, -ENOSPC);
+		assert_int_equal(pages_on(test, 1), cases[i].moved);
+		assert_int_equal(batch->moved, cases[i].moved);
+	}
 }
 
 static void test_node_outside_the_cpuset(void **state)
@@ -718,6 +745,7 @@ int main(void)
 		TEST(test_a_used_up_pool_is_a_refusal),
 		TEST(test_vanished_pages_are_no_refusal),
 		TEST(test_a_node_nearly_full),
+		TEST(test_huge_pages_need_room),
 		TEST(test_node_outside_the_cpuset),
 		TEST(test_no_such_node),
 		TEST(test_pages_already_there),
