@@ -54,7 +54,7 @@ static void test_numa_maps(void **state)
 	assert_true(pages[0] == 3 && pages[1] == 1024 && pages[2] == 4);
 }
 
-/* Huge pages of each size count by their own size, whatever the default of the machine is. */
+/* Huge pages count by their own size, regardless of the default of the machine. */
 static void test_sizes_of_huge_pages(void **state)
 {
 	(void)state;
