@@ -4,7 +4,7 @@ find_package(PkgConfig REQUIRED)
 
 # hwloc: the machine's topology from /sys, from XML and from recorded trees, and CPU bitmaps.
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.9)
-# libnuma: the memory calls move_pages(2) and migrate_pages(2), and their node masks. Only the worker links it.
+# libnuma: the memory call move_pages(2). Only the worker links it.
 pkg_check_modules(NUMA REQUIRED IMPORTED_TARGET numa>=2.0.16)
 # libconfig: the syntax of /etc/numa-migrd.conf.
 pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)

@@ -179,7 +179,7 @@ size_t nm_utf8_decode(const char *text, size_t length, uint32_t *ret_code);
 #define NM_TIDMAP_NONE UINT32_MAX
 
 struct nm_tidmap {
-	uint32_t **leaves; /* each entry is value + 1; 0: absent */
+	uint32_t **leaves;  /* each entry is value + 1; 0: absent */
 	uint32_t nr_leaves; /* enough for the ids seen, which are below 2^15 on most machines */
 };
 
@@ -214,21 +214,27 @@ void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid);
  */
 
 /*
- * Returns the domain of a process with this path in the unified hierarchy: a hash of the path of its
- * top-level cgroup. That ends at the first component that is neither a slice (systemd.slice(5)) nor
- * the common parent of containers or of jobs, or at user-UID.slice: a user can create any number of
- * cgroups below these, but none beside them. A path of NULL or "/" is unknown; each user is then a
- * domain.
+ * Returns the domain of a process with this path in the unified hierarchy: a hash of the path of
+ * its top-level cgroup. That ends at the first component that is neither a slice (systemd.slice(5))
+ * nor the common parent of containers or of jobs, or at user-UID.slice: a user can create any
+ * number of cgroups below these, but none beside them. A path of NULL or "/" is unknown; each user
+ * is then a domain.
+ *
+ * contains_only returns whether a cgroup belongs to root and has no processes of its own, but
+ * children with controllers, so that it is such a parent; nm_domain_of() knows only names, for
+ * processes whose machine cannot be read.
  */
+typedef bool (*nm_domain_fn)(void *context, const char *cgroup);
+uint64_t nm_domain_in(uint32_t uid, const char *cgroup, nm_domain_fn contains_only, void *context);
 uint64_t nm_domain_of(uint32_t uid, const char *cgroup);
 
 /* The shared resources of which several modules know the number. */
-#define NM_STUCK_WORKERS_MOST 8U   /* abandoned and not yet exited */
-#define NM_QUERIES_MOST 256U	   /* about memory, unanswered or not fetched */
+#define NM_STUCK_WORKERS_MOST 8U /* abandoned and not yet exited */
+#define NM_QUERIES_MOST 256U	 /* about memory, unanswered or not fetched */
 #define NM_RUNTIME_QUERIES_MOST 8U
-#define NM_BATCHES_MOST 64U	   /* of pages, with the mover */
-#define NM_RELEASED_MOST 4096U	   /* entries of threads and processes no longer managed */
-#define NM_EXAMINATIONS_MOST 256U  /* pending examinations of young processes */
+#define NM_BATCHES_MOST 64U	  /* of pages, with the mover */
+#define NM_RELEASED_MOST 4096U	  /* entries of threads and processes no longer managed */
+#define NM_EXAMINATIONS_MOST 256U /* pending examinations of young processes */
 
 /* The use of a resource from the point of view of one domain. */
 struct nm_usage {
@@ -255,7 +261,7 @@ struct nm_debts {
 	struct nm_debt {
 		uint64_t domain;
 		double amount; /* in the unit of the user; 0: none */
-	} debts[NM_DEBTS]; /* beyond these, a new debt replaces the smallest */
+	} debts[NM_DEBTS];     /* beyond these, a new debt replaces the smallest */
 };
 
 /* Returns what the domain owes. */

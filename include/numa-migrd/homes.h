@@ -27,16 +27,27 @@ enum nm_migration_state {
 /* The migration of a process's memory to its home, which happens once. */
 struct nm_memory_migration {
 	enum nm_migration_state state;
-	uint64_t moved; /* number of pages */
+	uint64_t moved;	      /* number of pages */
 	uint64_t away_bytes;  /* when the home was chosen */
 	double away_distance; /* when the home was chosen: from home to its memory */
-	bool waits; /* in this interval, because of other processes of its domain */
-	bool checked; /* its location need not be queried again after the migration */
-	bool failed;  /* once, because of the worker, or of a thread that was exiting */
+	bool waits;	      /* in this interval, because of other processes of its domain */
+	bool checked;	      /* its location need not be queried again after the migration */
+	bool failed;	      /* once, because of the worker, or of a thread that was exiting */
 	uint64_t ended_bytes; /* its memory at the end of the migration, and the time of that */
 	uint64_t ended_ns;
 	uint64_t retry_ns; /* most of it did not move: not tried before */
 	uint64_t pause_ns; /* before that; 0: the last try has moved most of it */
+};
+
+/* The location of the memory of a process, as the kernel found it. */
+struct nm_location {
+	/* Per node, in any unit: pages that can follow the process, and pages that cannot, because
+	 * they are shared or of files; NULL: not known. */
+	double *pages, *staying;
+	bool whole; /* all pages were counted, in one unit; otherwise a sample of each kind */
+	uint64_t huge_bytes; /* of the first kind from the pool of huge pages, which RssAnon does
+			      * not include */
+	uint64_t own_bytes;  /* the rest of it, if all pages were counted */
 };
 
 /* The location of a process's memory, as counted by the kernel. */
@@ -45,6 +56,7 @@ struct nm_location_query {
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
 	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
+	uint64_t own_bytes;  /* its memory without these, if the kernel counted all of it */
 };
 
 /* Changes since the start of processes that were not moved: products of the median changes between
@@ -59,28 +71,28 @@ struct nm_place_trend {
 struct nm_home_state {
 	uint32_t pid;
 	uint64_t start_ticks, program_ns, domain;
-	int home; /* node index; -1: none */
+	int home;		     /* node index; -1: none */
 	enum nm_place_reason reason; /* reason for the home, or for having none */
 	uint64_t decision;	     /* 0: none yet */
 	uint64_t decided_ns;	     /* or when its memory was last being moved */
 	uint64_t barred_until_ns;
-	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
-	unsigned nr_rollbacks;	     /* consecutive homes that were rolled back */
-	bool left_alone; /* as in struct nm_process: it gets no home */
-	bool held;		     /* threads are leased to the nodes on which they ran */
+	uint64_t refused_until_ns; /* its threads cannot be moved home until then */
+	unsigned nr_rollbacks;	   /* consecutive homes that were rolled back */
+	bool left_alone;	   /* as in struct nm_process: it gets no home */
+	bool held;		   /* threads are leased to the nodes on which they ran */
 	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
 	uint64_t stays_until; /* first interval in which it may change to a home, or back */
 	bool judged;
 	uint64_t placed_ns; /* when it was assigned its home */
 	double observed_s;  /* time for which it ran without a home */
-	double lost_s;	  /* CPU time lost by waiting for memory on other nodes, until that was
-			   * migrated */
+	double lost_s;	    /* CPU time lost by waiting for memory on other nodes, until that was
+			     * migrated */
 	struct nm_place_measure before, after;
 	struct nm_place_measure recent; /* with or without a home */
 	struct nm_place_trend trend;	/* when it was assigned its home */
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
-	uint64_t anon_bytes, barred_mems;
+	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, barred_mems;
 	double held_share;    /* share of its memory that is pinned for devices or locked */
 	double cpu_limit;     /* as in struct nm_snap_process */
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
@@ -93,11 +105,14 @@ struct nm_home_state {
 	 * as counted by the kernel, or after its migration.
 	 */
 	double *ran_on, *memory_on, *has_run_on, *located_on;
+	/* The part (0-1) of its memory there that stays, because it is shared or of files. */
+	double *stays_on;
+	bool has_staying; /* there is such memory */
 	/* The same as ran_on and has_run_on for threads that must not be moved: their owner has
 	 * pinned them, or a rule excludes them. */
 	double *fixed_on, *fixed_has_run_on;
-	double *room, *beyond;	   /* as in struct nm_place_group; valid if is_restricted */
-	bool *may_hold; /* per node: its memory may be moved there; in the same allocation */
+	double *room, *beyond; /* as in struct nm_place_group; valid if is_restricted */
+	bool *may_hold;	       /* per node: its memory may be moved there; in the same allocation */
 	bool *allowed, *has_fixed; /* in the same allocation; has_fixed: such a thread is there */
 	bool has_movable;	   /* some of its threads may be moved */
 	bool is_restricted, has_everywhere; /* some of these may, or may not, use every CPU */
@@ -108,8 +123,8 @@ struct nm_home_state {
 		double used;
 	} affinities[NM_AFFINITIES_MOST];
 	unsigned nr_affinities;
-	bool located;  /* located_on is known */
-	bool immovable; /* most of its memory stayed where it was */
+	bool located;	     /* located_on is known */
+	bool immovable;	     /* most of its memory stayed where it was */
 	bool home_immovable; /* this was known when it was assigned its home */
 	double run_s, delay_s, wanted_cpus, accesses;
 	double local; /* part of `accesses` to the nodes on which its threads ran */
@@ -119,22 +134,23 @@ struct nm_home_state {
 	/* The same, and the CPU time for it, of the last seconds. */
 	double traffic_bytes, traffic_run_s;
 	unsigned running;
-	bool creating;	    /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
-	unsigned max_running;	   /* maximum of `running` */
-	uint64_t grown_ns;	   /* time when max_running last changed */
-	uint64_t forked_ns; /* when it last created a thread, since it was first seen; 0: never */
-	unsigned home_max_running; /* max_running when it was assigned its home */
-	double demand_cpus; /* recent demand */
+	bool yields;	      /* threads ran that leave the CPUs to others */
+	bool creating;	      /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
+	unsigned max_running; /* maximum of `running` */
+	uint64_t grown_ns;    /* time when max_running last changed */
+	uint64_t forked_ns;   /* when it last created a thread, since it was first seen; 0: never */
+	unsigned home_max_running;		  /* max_running when it was assigned its home */
+	double demand_cpus;			  /* recent demand */
 	double movable_wanted_cpus, movable_cpus; /* part of wanted_cpus and of demand_cpus of the
 						   * threads that may be moved */
-	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
+	double burst_s; /* mean time that a thread runs at a time; 0: not known */
 };
 
 /* A process that is examined between intervals, because it has just started or has grown since. */
 struct nm_examination {
 	uint32_t pid;
 	uint64_t since_ns, due_ns; /* when it started or grew; time of the next examination */
-	uint64_t domain;   /* its own, or its parent's */
+	uint64_t domain;	   /* its own, or its parent's */
 };
 #define NM_EXAMINED_AT_ONCE 64U
 
@@ -144,22 +160,22 @@ struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
 	unsigned nr_due;
 	struct nm_debts debts; /* CPU time of examinations beyond the domain's share, in seconds */
-	struct nm_column processes;		      /* of struct nm_home_state */
-	struct nm_column times; /* the last reading of each thread: struct nm_proc_schedstat */
-	uint32_t next_read_tid; /* where reading continues in the next interval */
+	struct nm_column processes; /* of struct nm_home_state */
+	struct nm_column times;	    /* the last reading of each thread: struct nm_proc_schedstat */
+	uint32_t next_read_tid;	    /* where reading continues in the next interval */
 	struct nm_place_cost page_cost;
 	struct nm_place_trend trend;
 	struct nm_place_node *nodes; /* as of the last interval */
 	double *other_cpus;	     /* per node: recent load of other processes */
-	uint64_t *available_bytes; /* per node, minus the memory of homes assigned since */
-	uint64_t available_ns;	   /* when these were read; 0: not yet */
+	uint64_t *available_bytes;   /* per node, minus the memory of homes assigned since */
+	uint64_t available_ns;	     /* when these were read; 0: not yet */
 	struct nm_reclaim_watch reclaim;
-	unsigned nr_nodes;	   /* of the three arrays */
-	double max_traffic;	   /* bytes per second, the highest traffic of any node so far; 0:
-				    * not known */
-	double recent_demand;	   /* CPUs in demand on the machine, smoothed */
-	double budget_s;	   /* CPU time that examinations may use; negative: overdrawn */
-	uint64_t spent_ns; /* CPU time of the main loop as of the last interval */
+	unsigned nr_nodes;    /* of the three arrays */
+	double max_traffic;   /* bytes per second, the highest traffic of any node so far; 0:
+			       * not known */
+	double recent_demand; /* CPUs in demand on the machine, smoothed */
+	double budget_s;      /* CPU time that examinations may use; negative: overdrawn */
+	uint64_t spent_ns;    /* CPU time of the main loop as of the last interval */
 };
 
 /* ---- homes.c: processes ---- */
@@ -184,6 +200,10 @@ void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_sna
 /* Subtracts the load of a process that is no longer managed from the nodes, and frees its state.
  * Called by processes.clear, which the daemon sets. */
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state);
+/* CPUs have changed, but not the nodes: processes with a home on a node with other CPUs begin anew,
+ * and the others continue. Called by the daemon. */
+void nm_placement_retarget(struct nm_placement *placement, const struct nm_topology *before,
+			   const struct nm_topology *now);
 /* Takes the values of this interval's snapshot that need no measurement. */
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 			  struct nm_home_state *state);
@@ -195,10 +215,13 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
  */
 bool nm_home_state_is_suspended(const struct nm_home_state *state);
 
-/* Sets the location of its memory, from pages on each node; all zero: not known. */
-void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);
-/* Return the amount of its memory, and the share of it on each node; NULL: not known. */
+/* Sets the location of its memory; no pages: not known. */
+void nm_home_state_locate(struct nm_home_state *state, const struct nm_location *location,
+			  unsigned nr_nodes);
+/* Return the amount of its memory that can follow it, and of that which stays; and the share of all
+ * of it on each node; NULL: not known. */
 uint64_t nm_home_state_bytes(const struct nm_home_state *state);
+uint64_t nm_home_state_staying_bytes(const struct nm_home_state *state);
 const double *nm_home_state_shares(const struct nm_home_state *state);
 /* Returns whether its home must wait for the answer to a query, which takes moments. */
 bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns);
@@ -206,10 +229,10 @@ bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_
  * automatic NUMA balancing moves memory that is allocated elsewhere. Called by the tick and by
  * examinations. */
 bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns);
-/* Takes the answer: as for nm_home_state_locate(), and the memory from the pool of huge pages.
- * Schedules another migration if much memory is not at home. */
+/* Takes the answer as nm_home_state_locate(). Schedules another migration if much memory that can
+ * follow is not at home. */
 void nm_home_state_answer(struct nm_home_state *state, const struct nm_topology *topology,
-			  const double *pages, uint64_t huge_bytes);
+			  const struct nm_location *location);
 
 /* ---- examine.c: when processes are examined, and the limits of its cost ---- */
 
@@ -220,9 +243,9 @@ struct nm_examination_budget {
 	double since_s;	   /* since the last interval */
 	double ran_s; /* CPU time of processes that could be assigned a home, since then; NaN: not
 		       * known */
-	uint64_t own_ns;   /* CPU time of the main loop so far */
+	uint64_t own_ns;       /* CPU time of the main loop so far */
 	bool sampling_exceeds; /* its limit: only the end of an interval reduces it */
-	bool unlimited;	   /* in a simulation the cost of the model must not affect decisions */
+	bool unlimited;	       /* in a simulation the cost of the model must not affect decisions */
 };
 
 /* Schedules the next examination of a process that was examined. */
@@ -378,13 +401,12 @@ void nm_placement_leave_to_lottery(const struct nm_placement *placement,
 				   struct nm_snapshot *snapshot);
 /* Returns whether its threads and pages are placed one by one; placement may be NULL. Called for
  * page decisions. */
-bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid,
-			    uint64_t interval);
+bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, uint64_t interval);
 /* A lottery has moved a thread of the process. Called for each applied decision. */
 void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval);
 /* Returns whether computing threads of the process may be held where they run: it exceeds every
- * node, and no more CPUs are in demand than there are, or than it may use. Called by the tick and by
- * the plan. */
+ * node, and no more CPUs are in demand than there are, or than it may use. Called by the tick and
+ * by the plan. */
 bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
 /* Returns a process whose threads were held and must not be any more, and notes that; NULL: none.
  * The search begins with the process *next, initially 0, and continues there. Called before the
@@ -402,7 +424,6 @@ void nm_placement_plan(const struct nm_placement *placement, const struct nm_sna
 		       const struct nm_config *config, struct nm_plan *plan);
 /* A move was refused, which is likely to repeat: seccomp, a cpuset, an affinity that the owner has
  * set meanwhile. */
-void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error,
-			  uint64_t now_ns);
+void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error, uint64_t now_ns);
 
 #endif

@@ -97,7 +97,7 @@ struct nm_feedback_result {
 	bool may_propose;
 	double figure, noise, losses; /* as above, over all decisions judged; they determine T */
 	double before, after; /* P_g over the threads measured in both intervals; NaN without any */
-	double interval_s;	      /* T from now on */
+	double interval_s;    /* T from now on */
 	/* Valid until the next nm_feedback_* call. */
 	const struct nm_feedback_judgement *judgements;
 	size_t nr_judgements;
@@ -201,9 +201,9 @@ struct nm_verdict {
 	uint64_t decision;
 	enum nm_decision_kind of;
 	enum nm_verdict_kind kind;
-	uint64_t interval;   /* of the decision */
-	unsigned intervals;  /* number of intervals until the verdict */
-	bool superseded;     /* one of its threads was moved again before the verdict */
+	uint64_t interval;	      /* of the decision */
+	unsigned intervals;	      /* number of intervals until the verdict */
+	bool superseded;	      /* one of its threads was moved again before the verdict */
 	enum nm_thread_policy policy; /* policy that made the decision */
 	/* If true, the following values are those of the feedback, NaN until it has judged. */
 	bool by_performance;
@@ -294,9 +294,10 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * threads has fewer than min_samples new samples or has not been seen on its new node. It
  * is cancelled if a thread ran elsewhere in two intervals and never on its new node.
  *
- * The criteria are those of the policy's row. Performance is that of the feedback. LBMA moves threads
- * only for locality, so a fall of the locality rolls a move back regardless of the performance,
- * which other moves of the interval also affect. Moves for balance reduce locality on purpose.
+ * The criteria are those of the policy's row. Performance is that of the feedback. LBMA moves
+ * threads only for locality, so a fall of the locality rolls a move back regardless of the
+ * performance, which other moves of the interval also affect. Moves for balance reduce locality on
+ * purpose.
  *
  * A decision for communication (kMAF) is judged by the mean access latency of the threads that one
  * placement moved in one process: the location of the data matters for it, not the local access
@@ -367,6 +368,11 @@ void nm_verifier_drop_pages(struct nm_verifier *verifier);
 /* Removes the pending verdicts on decisions about a process, without a result. Called when a policy
  * stops deciding about it. */
 void nm_verifier_drop_process(struct nm_verifier *verifier, uint32_t pid);
+
+/* Drops the decisions that concern nodes with other CPUs than before, or all if the indices of
+ * nodes have changed. Called when the topology was read again. */
+void nm_verifier_retarget(struct nm_verifier *verifier, const struct nm_topology *before,
+			  const struct nm_topology *now);
 
 /* Returns whether the process has a pending evaluation that accepts no further decisions. The
  * effect of pages moved now could not be separated from it. */

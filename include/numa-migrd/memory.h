@@ -310,6 +310,9 @@ void nm_memory_new(const struct nm_topology *topology, const struct nm_config *c
 void nm_memory_free(struct nm_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_memory, nm_memory_free);
 
+/* Sets a new topology with the same nodes. Called by the daemon when CPUs have changed. */
+void nm_memory_retarget(struct nm_memory *memory, const struct nm_topology *topology);
+
 /* Sets the settings after a reload. */
 void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config);
 

@@ -33,8 +33,8 @@ struct nm_page_batch {
 	 * no steps. */
 	bool bulk;
 	int16_t to;
-	/* Instead, also with `bulk`: these pages go back to the nodes that they were on, except those
-	 * that are no longer where they were moved to. Owned. */
+	/* Instead, also with `bulk`: these pages go back to the nodes that they were on, except
+	 * those that are no longer where they were moved to. Owned. */
 	struct nm_base_pages *back;
 	size_t nr_back;
 	size_t count;
@@ -49,12 +49,13 @@ struct nm_page_batch {
 	 */
 	int error;
 	uint64_t moved, bytes, call_ns, calls;
-	uint64_t stayed_bytes; /* of a bulk batch: not moved by the kernel, or the pool is used up */
+	uint64_t
+		stayed_bytes; /* of a bulk batch: not moved by the kernel, or the pool is used up */
 	/*
 	 * The pages that were moved, with the node where they were, also if the batch ended early;
 	 * each page occurs once. Pages that moved together with a huge page that the kernel then
-	 * split may be missing; pages that the kernel moved all at once (migrate_pages(2)) are
-	 * missing. NULL: none. Owned. base_pages_lost: number of pages beyond 65,536 runs.
+	 * split may be missing. NULL: none. Owned. base_pages_lost: number of pages beyond 65,536
+	 * runs.
 	 */
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
@@ -161,20 +162,22 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover);
 
-/* ---- location.c: where the private memory of a process is ---- */
+/* ---- location.c: where the memory of a process is ---- */
 
-/* Sends a query about a process of this size. Returns 0, or the negative errno of memory_query.
- * Called for processes of the policies "auto" and "balance". */
+struct nm_location;
+
+/* Sends a query about a process with this much memory except huge pages from the pool. Returns 0,
+ * or the negative errno of memory_query. Called for processes of the policies "auto" and "balance".
+ */
 int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		      uint64_t bytes, uint64_t *ret_ticket);
 /*
- * Adds the number of pages found on each node to `pages` (nr_nodes values, in any unit), and, if
- * all pages were counted, sets *huge_bytes to the memory from the pool of huge pages, which RssAnon
- * does not include. Returns 0, -EAGAIN while there is no answer, or another negative errno; *ticket
- * is 0 except after -EAGAIN. Too small a sample counts as no pages.
+ * Adds the number of pages found on each node to the two arrays of *ret, which the caller
+ * allocates, and sets the rest of it. Returns 0, -EAGAIN while there is no answer, or another
+ * negative errno; *ticket is 0 except after -EAGAIN. Too small a sample counts as no pages.
  */
 int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
-		     uint64_t *ticket, double *pages, uint64_t *huge_bytes);
+		     uint64_t *ticket, struct nm_location *ret);
 /* Ends a pending query; 0: there is none. */
 void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket);
 

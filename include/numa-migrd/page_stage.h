@@ -63,6 +63,8 @@ struct nm_page_stage_input {
 struct nm_page_stage *nm_page_stage_new(const struct nm_topology *topology,
 					struct nm_memory *memory, struct nm_mover *mover);
 /* Frees it, and drops its batches. NULL is allowed. */
+/* Sets a new topology with the same nodes. */
+void nm_page_stage_retarget(struct nm_page_stage *stage, const struct nm_topology *topology);
 void nm_page_stage_free(struct nm_page_stage *stage);
 
 /* Counts an access of a process, from nm_memory_add(). This is the hot path. */

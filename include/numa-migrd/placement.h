@@ -15,7 +15,7 @@
 #include "numa-migrd/topology.h"
 
 #define NM_PLACE_MIN_AGE_S 0.1 /* younger processes are not examined */
-#define NM_PLACE_YOUNG_S 4.0	/* behavior up to this age does not predict the rest */
+#define NM_PLACE_YOUNG_S 4.0   /* behavior up to this age does not predict the rest */
 #define NM_PLACE_OBSERVED_S                                                                        \
 	(NM_PLACE_YOUNG_S / 2) /* minimum time of observation, as a baseline for                   \
 				* the verdict */
@@ -36,11 +36,11 @@ struct nm_place_group {
 	double fixed_cpus;  /* part of demand_cpus of threads that must not be moved */
 	unsigned running;   /* number of threads that ran for a significant part of the interval */
 	unsigned max_running; /* largest value of `running` in any interval */
-	double burst_s;	    /* mean time that a thread runs before it sleeps or is preempted; 0:
-			     * not known */
-	double steady_s;    /* time since `max_running` last rose */
-	double age_s;	    /* time since its program started */
-	double observed_s;  /* time for which it has been observed running */
+	double burst_s;	      /* mean time that a thread runs before it sleeps or is preempted; 0:
+			       * not known */
+	double steady_s;      /* time since `max_running` last rose */
+	double age_s;	      /* time since its program started */
+	double observed_s;    /* time for which it has been observed running */
 	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
@@ -59,25 +59,29 @@ struct nm_place_group {
 	/* Per node: the cores that these threads may use there, and the CPUs' worth of time that
 	 * any process runs on the other CPUs; NULL: they may use all CPUs. */
 	const double *room, *beyond;
-	int home;		 /* node index; -1: none */
+	int home;			  /* node index; -1: none */
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
 	unsigned home_max_running;	  /* max_running at the time of that assignment */
-	bool barred;		 /* must not be placed now */
-	bool creating;		 /* has threads that are too young for their demand to be known */
-	bool memory_stays;	 /* its memory could not be moved */
+	bool barred;			  /* must not be placed now */
+	bool yields;   /* threads run that leave the CPUs to others, and do not count as demand */
+	bool creating; /* has threads that are too young for their demand to be known */
+	bool memory_stays; /* its memory could not be moved */
 	/* Per node: whether its memory may be moved there; NULL: to every node. And the share of
 	 * its memory, wherever that is, that cannot be moved to any node. */
 	const bool *may_hold;
 	double held_share;
+	/* Per node: the part (0-1) of its memory there that cannot be moved, because it is shared
+	 * or of files; NULL: none. */
+	const double *stays_on;
 	bool home_despite_memory; /* this was known when it was assigned its home */
 	bool awaits_query;	  /* the location of its memory will be known shortly */
 };
 
 struct nm_place_node {
-	double cores;	    /* usable cores; SMT siblings count as one */
+	double cores;	/* usable cores; SMT siblings count as one */
 	bool is_device; /* memory without CPUs, such as that of a GPU: it is not moved from there */
-	double busy_cpus;   /* CPUs' worth of time that all processes ran there */
-	uint64_t free_bytes; /* free memory that may be used */
+	double busy_cpus;      /* CPUs' worth of time that all processes ran there */
+	uint64_t free_bytes;   /* free memory that may be used */
 	uint64_t memory_bytes; /* all of its memory; 0: not known */
 	double traffic; /* bytes per second that its memory controller can serve; 0: not known */
 };
@@ -85,7 +89,8 @@ struct nm_place_node {
 #define NM_PLACE_COST_DOMAINS 16U
 
 /* Measured cost of moving 4 KiB pages on this machine; {0} if none has been moved yet. A process
- * that holds the lock of its own memory makes its moves appear slow, so each domain has one vote. */
+ * that holds the lock of its own memory makes its moves appear slow, so each domain has one vote.
+ */
 struct nm_place_cost {
 	double page_ns; /* the median of the domains, near the initial estimate; 0: not known */
 	struct {
@@ -100,12 +105,12 @@ struct nm_place_view {
 	const struct nm_place_node *nodes; /* topology->nr_nodes entries */
 	const struct nm_place_group *groups;
 	size_t nr_groups;
-	double page_ns; /* of struct nm_place_cost */
+	double page_ns;	      /* of struct nm_place_cost */
 	double recent_demand; /* CPUs in demand, smoothed over several seconds to cover programs
 			       * that run one after the other */
 	double max_traffic;   /* highest traffic of any node since the start; 0: not known */
-	bool memory_stays; /* neither the daemon nor the kernel moves memory */
-	bool threads_follow; /* a lottery moves the threads of processes without a home */
+	bool memory_stays;    /* neither the daemon nor the kernel moves memory */
+	bool threads_follow;  /* a lottery moves the threads of processes without a home */
 };
 
 struct nm_place_proposal {
@@ -205,8 +210,8 @@ double nm_place_lost_cpus(double demand_cpus, double distance);
 /* Returns the CPU time in seconds that moving this amount of memory is expected to cost the mover
  * and the group together, from the cost of a page (struct nm_place_cost). Called by the tick. */
 double nm_place_migration_cost_s(double page_ns, double bytes);
-/* Records that `pages` pages of a process of this domain were moved in `ns` nanoseconds. `pages` may
- * be 0: a call that moved no pages has a cost, too. Called by the tick. */
+/* Records that `pages` pages of a process of this domain were moved in `ns` nanoseconds. `pages`
+ * may be 0: a call that moved no pages has a cost, too. Called by the tick. */
 void nm_place_add_cost(struct nm_place_cost *cost, uint64_t domain, uint64_t pages, uint64_t ns);
 
 /* Measurements of a group over a period, for its verdict. */

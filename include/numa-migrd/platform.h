@@ -68,7 +68,11 @@ struct nm_memory_answer {
 			 * a page that is not in memory; PAGES: the nodes of the pages found in
 			 * memory */
 	unsigned count; /* number of entries in nodes */
-	char *text;	/* NUMA_MAPS */
+	/* PAGES: the last entries, of memory that does not follow a process, because it is shared
+	 * or of files; and the size of its own mappings of huge pages from the pool. */
+	unsigned nr_staying;
+	uint64_t own_huge_bytes;
+	char *text; /* NUMA_MAPS */
 	uint64_t took_ns;
 };
 static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
@@ -210,18 +214,8 @@ struct nm_platform_ops {
 	 * negative errno. Called only by the mover.
 	 */
 	int (*pages_find)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			  unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
-			  struct nm_worker_found *ret);
-
-	/*
-	 * Moves all pages of such a process that no other process maps from the nodes in from_nodes
-	 * (one bit for each of the kernel's first NM_WORKER_NODES_MOST node numbers) to to_node,
-	 * regardless of the memory policy of their mappings (migrate_pages(2)). Returns the number
-	 * of pages that were not moved, or a negative errno; -EROFS in a dry run. *ret_held_ns is
-	 * the time spent in the kernel, also on failure. Called only by the mover.
-	 */
-	int (*pages_migrate)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns);
+			  unsigned nr_ranges, const struct nm_worker_range *ranges,
+			  uint64_t budget_ns, struct nm_worker_found *ret);
 
 	/*
 	 * Moves pages of such a process that no other process maps, each to its node
@@ -285,17 +279,17 @@ struct nm_platform {
 #define NM_SOFT_DIRTY_MB_S 256.0
 
 struct nm_platform_options {
-	const char *root_path;     /* "/" except in tests */
-	const char *helper_socket; /* NULL: no helper; privileged operations are performed in this
-				    * process */
-	const char *worker_socket; /* if NULL, or if nothing listens there, workers are started as
-				    * programs */
+	const char *root_path;	    /* "/" except in tests */
+	const char *helper_socket;  /* NULL: no helper; privileged operations are performed in this
+				     * process */
+	const char *worker_socket;  /* if NULL, or if nothing listens there, workers are started as
+				     * programs */
 	const char *worker_program; /* NULL: the installed program, or the one in the build tree */
 	struct nm_config_files config; /* authorizes privileged operations in this process; path
 					* NULL: they are refused */
-	const char *state_path;    /* state file of these operations; NULL: NM_HELPER_STATE_PATH */
-	bool dry_run;              /* reads the real machine, writes nothing */
-	bool start_workers;	   /* now, and not with the first call */
+	const char *state_path; /* state file of these operations; NULL: NM_HELPER_STATE_PATH */
+	bool dry_run;		/* reads the real machine, writes nothing */
+	bool start_workers;	/* now, and not with the first call */
 	struct nm_unresponsive_list *unresponsive; /* see worker.h; must exist as long as the
 						    * platform; NULL: a list of its own */
 };

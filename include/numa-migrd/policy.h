@@ -167,7 +167,7 @@ struct nm_balance_reason {
 	double metric;			 /* as in struct nm_selection_result */
 	double cost_change;		 /* predicted, nm_selection_cost_change() */
 	double load, load_from, load_to; /* of the thread, and of the two CPUs before the move */
-	double gap; /* difference between the nodes before the moves of the round */
+	double gap;	 /* difference between the nodes before the moves of the round */
 	double gain;	 /* additional local pages on the destination; NaN: not known */
 	double resident; /* pages of the process; NaN: not known */
 	double age_s;	 /* of their count; 0: they follow the accesses of the interval */
@@ -185,6 +185,7 @@ enum nm_place_reason {
 	NM_PLACE_YOUNG,	      /* may still be creating threads */
 	NM_PLACE_OBSERVED,    /* not observed without a home for long enough */
 	NM_PLACE_IDLE,	      /* uses too little CPU time */
+	NM_PLACE_YIELDS,      /* leaves the CPUs to others: idle priority */
 	NM_PLACE_NO_ROOM,     /* no eligible node has the CPUs or the free memory for it */
 	NM_PLACE_NEAR,	      /* near its memory, and too young to need a home */
 	NM_PLACE_TOO_COSTLY,  /* migrating its memory costs more than the remote accesses it would
@@ -247,7 +248,7 @@ struct nm_tickets {
 	double total;
 	double free_cpu;  /* q1 */
 	double preferred; /* q2 of the thread */
-	double partner;   /* q2 of the swap partner */
+	double partner;	  /* q2 of the swap partner */
 	double record;	  /* q3 of the thread; this and the following fields are for IMAR² only */
 	double partner_record; /* q3 of the partner */
 	double partner_slow;   /* q4 */
@@ -266,8 +267,8 @@ struct nm_proposal {
 	enum nm_proposal_kind kind;
 	struct nm_move moves[2]; /* the second is set only for a swap */
 	struct nm_tickets tickets;
-	double draw;  /* see struct nm_win (lottery.h) */
-	double gain;  /* nm_gate_gain(); NaN without accesses */
+	double draw; /* see struct nm_win (lottery.h) */
+	double gain; /* nm_gate_gain(); NaN without accesses */
 	/* kMAF only; tickets and draw are then unused. */
 	double cost_before, cost_after; /* communication cost of all proposals of the interval
 					 * together, see nm_mapping */
@@ -455,7 +456,7 @@ struct nm_policy_ops {
 	void (*close)(void *state);
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */
 	void (*follow)(void *state, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config);
+		       const struct nm_config *config);
 	/* Proposes moves of threads. Returns 0; the caller clears *ret. NULL: the policy moves no
 	 * threads, or processes as a whole (homes.h). */
 	int (*propose)(void *state, const struct nm_policy_input *input, struct nm_proposals *ret);

@@ -7,6 +7,7 @@
 #ifndef NUMA_MIGRD_PROC_H
 #define NUMA_MIGRD_PROC_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,8 +15,12 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/platform.h"
 
+#define NM_PROC_NICE_LOWEST 19
 #define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
 #define NM_PROC_BEFORE_EXEC 0x00000040U /* PF_FORKNOEXEC: it was forked, and has executed nothing */
+/* PF_NO_SETAFFINITY: a thread of the kernel within a program (io_uring, vhost), or one that the
+ * kernel has bound; sched_setaffinity(2) refuses it. */
+#define NM_PROC_NO_AFFINITY 0x04000000U
 
 struct nm_proc_stat {
 	char comm[64]; /* raw bytes, NUL-terminated; names of kernel threads may be longer than 15
@@ -29,12 +34,20 @@ struct nm_proc_stat {
 	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
 	bool is_leader;	      /* whether it is the first thread, whose number the process has */
 	int processor;	      /* CPU on which it last ran */
-	unsigned policy;      /* SCHED_* */
+	int nice;
+	unsigned policy; /* SCHED_* */
 };
 
 static inline bool nm_proc_has_exited(const struct nm_proc_stat *stat)
 {
 	return stat->state == 'Z' || stat->state == 'X';
+}
+
+/* Returns whether the thread leaves its CPU to any other one that wants it: the kernel then gives
+ * it less than 2 % of the time. */
+static inline bool nm_proc_yields(const struct nm_proc_stat *stat)
+{
+	return stat->policy == SCHED_IDLE || stat->nice == NM_PROC_NICE_LOWEST;
 }
 
 /* Parses /proc/…/stat. The name may contain any bytes, so the last ')' ends it. Returns 0 or
@@ -48,12 +61,22 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
  */
 struct nm_proc_status {
 	uint32_t tgid;
-	uint32_t ns_pid;     /* its number in its own PID namespace; 1: init of that namespace */
+	uint32_t ns_pid;	/* its number in its own PID namespace; 1: init of that namespace */
 	uint64_t hugetlb_bytes; /* HugetlbPages, which no other file of the process counts */
-	uint64_t held_bytes; /* VmPin and VmLck: memory pinned for devices, or locked */
-	uint64_t barred_mems; /* nodes below 64, by the kernel's numbers, that Mems_allowed_list
-			       * excludes, as bits */
+	uint64_t held_bytes;	/* VmPin and VmLck: memory pinned for devices, or locked */
+	uint64_t shared_bytes;	/* RssShmem, and RssFile beyond NM_PROC_PROGRAM_BYTES; UINT64_MAX:
+				 * not  known */
+	uint64_t barred_mems;	/* nodes below 64, by the kernel's numbers, that Mems_allowed_list
+				 * excludes, as bits */
 };
+
+/* The part of the files of a process that may be its program and libraries, which processors keep
+ * in their caches; more is data. */
+#define NM_PROC_PROGRAM_BYTES (UINT64_C(64) << 20)
+static inline uint64_t nm_proc_data_bytes(uint64_t file_bytes)
+{
+	return file_bytes > NM_PROC_PROGRAM_BYTES ? file_bytes - NM_PROC_PROGRAM_BYTES : 0;
+}
 
 /* Parses /proc/PID/status. Returns 0 or -EINVAL. Pure. */
 int nm_proc_parse_status(const char *text, struct nm_proc_status *ret);
@@ -70,8 +93,8 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
  * Opens the directory of a thread that has not exited, in place of the first thread of a process,
  * which has: /proc then shows no memory for that one. `tasks` is the directory of its threads,
  * relative to `directory`: "task", or "proc/PID/task" with NM_ROOT. At most 64 threads are tried.
- * Returns the descriptor, which the caller closes, and its stat; -ESRCH if there is none; or another
- * negative errno.
+ * Returns the descriptor, which the caller closes, and its stat; -ESRCH if there is none; or
+ * another negative errno.
  */
 int nm_proc_open_survivor(struct nm_platform *platform, int directory, const char *tasks,
 			  struct nm_proc_stat *ret);
@@ -96,6 +119,18 @@ struct nm_proc_memory {
 			      * threads that have exited */
 	uint64_t anon_bytes; /* the part that is neither file nor shared memory */
 };
+
+/*
+ * The kernel counts resident pages per CPU, and may leave out what each CPU has not added yet
+ * (percpu_counter_batch in lib/percpu_counter.c): a count below this is not known, nor is a
+ * difference of two of them.
+ */
+static inline uint64_t nm_proc_rss_error_bytes(unsigned nr_cpus, uint64_t page_bytes)
+{
+	uint64_t batch = nr_cpus < 16 ? 32 : 2 * (uint64_t)nr_cpus;
+
+	return nr_cpus * batch * page_bytes;
+}
 
 /* Reads statm. Returns 0, -ESRCH if the process has exited, -EINVAL or another negative errno. */
 int nm_proc_read_memory(struct nm_platform *platform, int directory, struct nm_proc_memory *ret);
@@ -178,12 +213,19 @@ struct nm_cpu_times {
  * unchanged. Pure. */
 int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus);
 
+/* ---- domains ---- */
+
+/* Return the domain of a process (nm_domain_in()) with this path in the unified hierarchy, or NULL:
+ * by the operations table, or by this program itself. */
+uint64_t nm_proc_domain(struct nm_platform *platform, uint32_t uid, const char *cgroup);
+uint64_t nm_proc_domain_here(uint32_t uid, const char *cgroup);
+
 /* ---- cgroups ---- */
 
 /*
- * The limits of cgroups (cgroups(7), unified hierarchy): CPUs (cpuset.cpus.effective) and CPU time
- * (cpu.max). Users can create cgroups thousands of levels deep, so paths beyond 32 levels are not
- * opened, and each file is read once per tick.
+ * The limits of cgroups (cgroups(7), unified hierarchy): CPUs (cpuset.cpus.effective), CPU time
+ * (cpu.max) and its weight. Users can create cgroups thousands of levels deep, so paths beyond 32
+ * levels are not opened, and each file is read once per tick.
  */
 
 #define NM_CGROUPS_LEVELS 32U
@@ -221,6 +263,10 @@ int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap
 /* Returns the CPU time, in CPUs, that the limits of the cgroup and its ancestors allow; infinity
  * without a limit. Errors are those of nm_cgroups_cpus(). */
 int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double *ret_cpus);
+
+/* Returns whether the cgroup or an ancestor leaves the CPUs to others: cpu.idle is set, or
+ * cpu.weight is the lowest. Errors are those of nm_cgroups_cpus(). */
+int nm_cgroups_yields(struct nm_cgroups *cgroups, const char *cgroup, bool *ret);
 
 /* Returns the number of calls to the platform since the start, for budgets. */
 uint64_t nm_cgroups_calls(const struct nm_cgroups *cgroups);

@@ -14,11 +14,11 @@
 #define NM_REGION_EXCLUSIVITY 0.8 /* share of the accesses from one node to move a range there */
 
 #define NM_REGION_LEAST_BYTES ((uint64_t)2 << 20) /* minimum size for a decision */
-#define NM_REGION_LEAST_SAMPLES 16 /* minimum number of accesses for a decision */
+#define NM_REGION_LEAST_SAMPLES 16		  /* minimum number of accesses for a decision */
 /* In a shared range, no node exceeds its equal share of the accesses by more than this. */
 #define NM_REGION_EVEN_BAND 0.1
-#define NM_REGION_NOWHERE (-1)			  /* not placed by the daemon */
-#define NM_REGION_EVERYWHERE (-2)		  /* interleaved over the nodes */
+#define NM_REGION_NOWHERE (-1)	  /* not placed by the daemon */
+#define NM_REGION_EVERYWHERE (-2) /* interleaved over the nodes */
 
 /* Returns the index of the first of `count` structures of `size` bytes whose uint64_t at `offset`,
  * by which they ascend, is above `value`; count: none. */
@@ -57,11 +57,11 @@ struct nm_region {
 	int node;	     /* main node; -1 without accesses */
 	int second;	     /* node with the second most accesses; -1: none */
 	int placed; /* its placement: a node index, NM_REGION_NOWHERE or NM_REGION_EVERYWHERE */
-	uint64_t placed_at;  /* interval of the placement */
-	bool whole;	     /* too small to be split */
-	bool uniform;	     /* both halves were sampled, with the same main node */
-	double by_halves;    /* share of the accesses by each half's own main node; NaN: not known
-			      * yet */
+	uint64_t placed_at; /* interval of the placement */
+	bool whole;	    /* too small to be split */
+	bool uniform;	    /* both halves were sampled, with the same main node */
+	double by_halves;   /* share of the accesses by each half's own main node; NaN: not known
+			     * yet */
 };
 
 struct nm_regions;
@@ -163,10 +163,10 @@ struct nm_mapped {
 			      * here */
 	uint8_t policy; /* enum nm_memory_policy; for a mapping without its own, that of the thread
 			 * queried */
-	bool shared;	/* `common`, or a page of it is mapped elsewhere */
-	bool common;	/* mapped so that other processes can share it */
+	bool shared;	/* mapped so that other processes can share it */
 	bool file;	/* except huge pages without a name */
 	bool huge;	/* pages from the pool of huge pages */
+	bool written;	/* some of its pages are dirty, as all are of memory without a disk */
 	bool empty;	/* contained no pages */
 	int only_on;	/* the kernel's number of the node that held all of its pages; -1: none */
 	uint64_t resident; /* number of pages in memory */
@@ -184,19 +184,15 @@ static inline bool nm_mapped_is_bound(const struct nm_mapped *mapped)
 int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret);
 
 /* Parses one line of numa_maps in the same way: start, policy, page_bytes, huge, the resident
- * pages, and its information about shared and file. Returns 0 or -EINVAL. Pure. */
+ * pages, and its information about file. Returns 0 or -EINVAL. Pure. */
 int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret);
 
 /*
- * Adds the counts of one line of numa_maps to `pages` (nr_nodes values, in pages of page_bytes); its
- * counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping without pages, or
+ * Adds the counts of one line of numa_maps to `pages` (nr_nodes values, in pages of page_bytes);
+ * its counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping without pages, or
  * -EINVAL for another text. Nodes that are not in the topology are ignored. Pure.
  */
 int nm_mapped_count_pages(const char *line, const struct nm_topology *topology, double page_bytes,
 			  double *pages);
-
-/* Adds the page counts of such a line to the counts of the kernel's first nodes. Pure. */
-#define NM_MAPPINGS_NODES 64U
-void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES]);
 
 #endif

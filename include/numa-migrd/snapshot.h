@@ -13,13 +13,13 @@
 struct nm_snap_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
-	uint64_t adopted_ns; /* a different value means that another program runs in the thread */
-	unsigned process;	/* index into processes */
-	int main_cpu;		/* -1: did not run */
-	int main_node;		/* -1: none (did not run, or ran on too many nodes) */
-	double run_share;	/* NaN: not known */
-	double access_total;	/* NaN: not known */
-	double access_samples;	/* number of samples in the window */
+	uint64_t adopted_ns;   /* a different value means that another program runs in the thread */
+	unsigned process;      /* index into processes */
+	int main_cpu;	       /* -1: did not run */
+	int main_node;	       /* -1: none (did not run, or ran on too many nodes) */
+	double run_share;      /* NaN: not known */
+	double access_total;   /* NaN: not known */
+	double access_samples; /* number of samples in the window */
 	uint32_t fresh_samples; /* number of samples in this interval */
 	double local_share;	/* share on the node of main_cpu; NaN without accesses */
 	/*
@@ -35,6 +35,7 @@ struct nm_snap_thread {
 	bool unrestricted;
 	bool leased; /* has an affinity set by the daemon */
 	bool forked; /* it has created a process */
+	bool yields; /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
 	bool left_alone;   /* for this reason only: see struct nm_member */
 	/* 3DyRM values of this interval (metrics.h); NaN: not known. `intensity` is operations per
@@ -43,15 +44,15 @@ struct nm_snap_thread {
 	double traffic; /* bytes per second from and to DRAM in this interval */
 	uint32_t latency_samples;
 	double recent_latency_samples, recent_latency; /* in the window (metrics.h) */
-	double performance; /* P; NaN unless measured */
-	double relative; /* P̂: P divided by the mean of its process; NaN if that is 0 or not
-			  * known */
-	bool active;	 /* ran for at least min_run of the interval */
-	bool measured;	 /* active, with enough samples and a known P: included in means, records
-			  * and P_g */
+	double performance;			       /* P; NaN unless measured */
+	double relative;   /* P̂: P divided by the mean of its process; NaN if that is 0 or not
+			    * known */
+	bool active;	   /* ran for at least min_run of the interval */
+	bool measured;	   /* active, with enough samples and a known P: included in means, records
+			    * and P_g */
 	bool undersampled; /* active, with fewer samples than P requires (min_samples) */
-	bool valid; /* active, with enough accesses and a main node: may take part in the lottery
-		     * and in means */
+	bool valid;   /* active, with enough accesses and a main node: may take part in the lottery
+		       * and in means */
 	bool movable; /* past its warm-up, not barred, and no verdict pending */
 };
 
@@ -65,24 +66,26 @@ struct nm_snap_process {
 	double quiet_s; /* time since it last created a thread or child; its age if it never did */
 	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
 	uint64_t rss_bytes;  /* all of its memory */
-	uint64_t held_bytes, barred_mems; /* as in struct nm_proc_status (proc.h) */
-	double cpu_limit;    /* CPUs that its cgroups allow it; 0: no limit */
+	/* As in struct nm_proc_status (proc.h); shared_bytes and hugetlb_bytes are 0 if shared
+	 * memory may move (pages.also). */
+	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* number of managed threads */
 	unsigned measured;
 	double performance; /* mean P of its measured threads; NaN without any */
 	bool young;	    /* younger than YOUNG_S: it may still size itself by the CPUs
 			     * that it sees */
-	bool left_alone; /* as in struct nm_process */
-	bool at_home; /* policy "auto" has given it a home, which moves all of its threads */
-	bool spawning;		 /* created a thread or child in the last QUIET_S */
+	bool left_alone;    /* as in struct nm_process */
+	bool at_home;	    /* policy "auto" has given it a home, which moves all of its threads */
+	bool spawning;	    /* created a thread or child in the last QUIET_S */
 	enum nm_runtime runtime; /* a runtime that may count its CPUs again would observe a lease */
 };
 
 struct nm_snap_cpu {
 	int node; /* -1: absent or offline */
 	bool usable;
-	bool idle;	   /* busy share below free_max, and main CPU of no managed thread */
+	bool idle; /* busy share below free_max, and main CPU of no managed thread */
 	/* Idle, or one of the CPUs that the node's idle time covers. */
 	bool free;
 	bool sibling_busy; /* an SMT sibling's busy share is at least free_max */
@@ -123,7 +126,7 @@ struct nm_snapshot {
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus entries */
-	double idle_cpu; /* a CPU is idle above this idle share: 1 - free_max */
+	double idle_cpu;	  /* a CPU is idle above this idle share: 1 - free_max */
 	/*
 	 * The capacity, in cores, that each further SMT sibling adds to a core. While cores
 	 * elsewhere are idle it is 0.25, as measured for most programs (Intel Technology Journal
@@ -240,6 +243,9 @@ void nm_column_add_process(struct nm_column *column, const struct nm_snapshot *s
 
 /* Returns the cell of the task with this TID or PID, or NULL. It moves when the column follows. */
 void *nm_column_find(const struct nm_column *column, uint32_t id);
+
+/* Makes the column clear the cell of this task, and begin it anew, when it follows again. */
+void nm_column_renew(struct nm_column *column, uint32_t id);
 
 /* Clears all cells, and frees the arrays. */
 void nm_column_clear(struct nm_column *column);

@@ -96,7 +96,7 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_REALTIME,   /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
 	NM_ELIGIBILITY_SELF,	   /* a program of numa-migrd */
 	NM_ELIGIBILITY_DEFAULT,	   /* another default exclusion (exclusions.h) */
-	NM_ELIGIBILITY_PINNED,	   /* its CPU affinity allows only one node */
+	NM_ELIGIBILITY_PINNED,	   /* its CPU affinity allows only one node, or cannot be set */
 	NM_ELIGIBILITY_FOREIGN,	   /* another program changed an affinity that the daemon had set */
 	NM_ELIGIBILITY_RELEASED,   /* released by `numa-migrctl release` */
 	NM_ELIGIBILITY_OFF,	   /* an attribute of its cgroups has the value "off" */
@@ -123,8 +123,11 @@ struct nm_process {
 	char comm[NM_COMM_BYTES]; /* escaped */
 	char *cgroup;		  /* raw path in the unified hierarchy; NULL: not known */
 	char raw_comm[16];
-	uint64_t rss_bytes, anon_bytes, held_bytes, barred_mems; /* as in struct nm_proc_status */
+	uint64_t rss_bytes, anon_bytes;
+	/* As in struct nm_proc_status. */
+	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
+	bool yields;	  /* its cgroups leave the CPUs to others (nm_cgroups_yields()) */
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
 	uint64_t started_ns;	/* start of its program, CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns; /* creation of the last new thread or child; 0: none seen */
@@ -141,7 +144,7 @@ struct nm_process {
 	unsigned runtime_unanswered; /* consecutive queries for it without an answer in time */
 	bool named; /* an include pattern names it: it may be write-protected for sampling */
 	struct nm_steering steering; /* from the attributes of its cgroups */
-	bool left_alone; /* by the control group (trial.h): measured, never moved */
+	bool left_alone;	     /* by the control group (trial.h): measured, never moved */
 	enum nm_eligibility eligibility;
 	unsigned nr_threads; /* number of its threads in the table */
 	bool has_movable;    /* one of them is managed; as of nm_roster_members() */
@@ -180,6 +183,7 @@ struct nm_member {
 	 * possible CPUs. */
 	bool unrestricted;
 	bool forked; /* it has created a process, which would inherit a lease */
+	bool yields; /* it leaves its CPU to any other thread (nm_proc_yields()) */
 	uint64_t adopted_ns;
 	/* Interval numbers before which it must not be moved again: the cool-down after a move, and
 	 * the pending verdict of a move. */
@@ -307,8 +311,8 @@ void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
 
 /* Notes that a thread got back its original affinity although neither its cpuset nor the CPUs have
- * changed. Returns true for the second time within NM_ROSTER_UNDONE_NS: then it is the choice of its
- * owner. */
+ * changed. Returns true for the second time within NM_ROSTER_UNDONE_NS: then it is the choice of
+ * its owner. */
 #define NM_ROSTER_UNDONE_NS (600 * NM_NSEC_PER_SEC)
 bool nm_roster_note_undone(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
 			   uint64_t now_ns);

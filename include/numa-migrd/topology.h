@@ -40,8 +40,9 @@ static inline bool nm_is_part(hwloc_const_bitmap_t current, hwloc_const_bitmap_t
 struct nm_topology;
 
 struct nm_topology_source {
-	const char *xml_path;  /* an hwloc XML export, or NULL */
-	/* Returns a topology instead of loading a file; for the model. NULL: see the other fields. */
+	const char *xml_path; /* an hwloc XML export, or NULL */
+	/* Returns a topology instead of loading a file; for the model. NULL: see the other fields.
+	 */
 	int (*load)(void *context, struct nm_topology **ret);
 	void *context;
 	const char *isolated;  /* list of isolated CPUs, in addition to those that are
@@ -51,13 +52,14 @@ struct nm_topology_source {
 };
 
 struct nm_cpu {
-	bool present;  /* known to the kernel, but possibly offline */
+	bool present; /* known to the kernel, but possibly offline */
 	bool online;
-	bool isolated; /* isolcpus or an isolated cpuset partition: never sampled, never a destination */
+	bool isolated; /* isolcpus or an isolated cpuset partition: never sampled, never a
+			  destination */
 	bool nohz_full;
-	int node;      /* node index; -1: not known */
-	int core;      /* index shared by SMT siblings; -1: offline */
-	int cache;     /* index shared by the CPUs of one last-level cache; -1: not known */
+	int node;  /* node index; -1: not known */
+	int core;  /* index shared by SMT siblings; -1: offline */
+	int cache; /* index shared by the CPUs of one last-level cache; -1: not known */
 };
 
 struct nm_node {
@@ -78,13 +80,13 @@ struct nm_topology {
 	unsigned nr_cpus; /* highest CPU number + 1 */
 	struct nm_node *nodes;
 	struct nm_cpu *cpus;
-	unsigned *distance;      /* nr_nodes × nr_nodes, SLIT scale (10: local); see
-				  * nm_topology_distance() */
-	hwloc_bitmap_t usable;   /* online and neither isolated nor nohz_full */
+	unsigned *distance;    /* nr_nodes × nr_nodes, SLIT scale (10: local); see
+				* nm_topology_distance() */
+	hwloc_bitmap_t usable; /* online and neither isolated nor nohz_full */
 	hwloc_bitmap_t online;
 	hwloc_bitmap_t possible; /* /sys/devices/system/cpu/possible: the affinity of an
 				  * unrestricted thread */
-	uint64_t llc_bytes;      /* size of the largest last-level cache; 0: not known */
+	uint64_t llc_bytes;	 /* size of the largest last-level cache; 0: not known */
 };
 
 /*
@@ -125,15 +127,19 @@ static inline int nm_topology_os_id(const struct nm_topology *topology, int node
 /* Returns the number of nodes with usable CPUs. */
 unsigned nm_topology_cpu_nodes(const struct nm_topology *topology);
 
-/* Returns whether there is nothing to move: fewer than two nodes have usable CPUs, regardless of nodes
- * with memory only (CXL, HBM, GPUs). */
+/* Returns whether there is nothing to move: fewer than two nodes have usable CPUs, regardless of
+ * nodes with memory only (CXL, HBM, GPUs). */
 static inline bool nm_topology_is_single(const struct nm_topology *topology)
 {
 	return nm_topology_cpu_nodes(topology) < 2;
 }
 
-/* Returns whether node indices mean the same in both. */
+/* Returns whether node indices mean the same in both, and the CPUs of the same nodes represent
+ * those without CPUs. */
 bool nm_topology_has_same_nodes(const struct nm_topology *a, const struct nm_topology *b);
+/* Returns whether the node with this index has the same usable CPUs in both, which have the same
+ * nodes. */
+bool nm_topology_keeps_node(const struct nm_topology *a, const struct nm_topology *b, int node);
 
 /* Returns the node index of the kernel's node number, or -1. */
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id);

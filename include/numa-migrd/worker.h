@@ -18,7 +18,7 @@
 
 #include "numa-migrd/base.h"
 
-#define NM_WORKER_VERSION 4U
+#define NM_WORKER_VERSION 5U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
@@ -32,7 +32,6 @@ enum nm_worker_act {
 	NM_WORKER_READ_MAPS,  /* that descriptor, maximum size, time → text; empty at its end */
 	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
 	NM_WORKER_FIND,	      /* ranges, time → struct nm_worker_found */
-	NM_WORKER_MIGRATE,    /* nodes, node → number of pages that stayed (migrate_pages(2)) */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
@@ -42,17 +41,13 @@ enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
 struct nm_worker_request {
 	uint32_t version;
 	uint32_t act;
-	int32_t pid;	/* a thread that has not exited */
-	uint32_t count; /* pages; FIND: ranges; READ_MAPS: maximum number of bytes */
+	int32_t pid;	      /* a thread that has not exited */
+	uint32_t count;	      /* pages; FIND: ranges; READ_MAPS: maximum number of bytes */
 	uint64_t start_ticks; /* of that thread; -ESRCH if it differs */
 	/* READ_MAPS, FIND: no further piece is read after this time. ROUND: slow_ns, last_offset */
 	uint64_t budget_ns, last_offset;
-	uint32_t file;	      /* OPEN_MAPS: enum nm_maps_file */
-	/* MIGRATE, by the kernel's numbers: */
-	uint32_t to_node;
-	uint64_t from_nodes; /* one bit for each node */
+	uint64_t file; /* OPEN_MAPS: enum nm_maps_file */
 };
-#define NM_WORKER_NODES_MOST 64U
 #define NM_WORKER_NODE_NUMBERS 1024 /* ROUND: more than any kernel has (CONFIG_NODES_SHIFT) */
 
 /* Followed by `bytes` bytes: statuses, text, struct nm_worker_found or nm_worker_moved. */
@@ -95,12 +90,14 @@ struct nm_worker_moved {
 	(offsetof(struct nm_worker_moved, pages) +                                                 \
 	 (count) * sizeof(((struct nm_worker_moved *)0)->pages[0]))
 
-#define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * UINT64_C(12))
+#define NM_WORKER_REQUEST_MOST                                                                     \
+	(sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * UINT64_C(12))
 #define NM_WORKER_BODY_MOST sizeof(struct nm_worker_found)
-_Static_assert(NM_WORKER_PAGES_MOST * UINT64_C(4) <= NM_WORKER_BODY_MOST, "statuses fit");
+_Static_assert(NM_WORKER_PAGES_MOST *UINT64_C(4) <= NM_WORKER_BODY_MOST, "statuses fit");
 _Static_assert(NM_WORKER_TEXT_MOST <= NM_WORKER_BODY_MOST, "text fits");
 _Static_assert(sizeof(struct nm_worker_moved) <= NM_WORKER_BODY_MOST, "moved pages fit");
-_Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <= NM_WORKER_PAGES_MOST * UINT64_C(12),
+_Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <=
+		       NM_WORKER_PAGES_MOST * UINT64_C(12),
 	       "ranges fit");
 
 /* A parsed request; the arrays are within the message. */
@@ -220,16 +217,16 @@ void nm_worker_client_start(struct nm_worker_client *client);
 struct nm_worker_call {
 	struct nm_worker_request request; /* the client sets version, pid and start_ticks */
 	uint32_t pid;			  /* a thread of the process; 0: see `directory` */
-	int directory;		/* /proc/PID, used if pid is 0 */
-	uint64_t start_ticks;	/* required start time; 0: any process with this number */
+	int directory;			  /* /proc/PID, used if pid is 0 */
+	uint64_t start_ticks;		  /* required start time; 0: any process with this number */
 	const uint64_t *addresses;
 	const int *nodes;
 	const struct nm_worker_range *ranges;
 	int fd; /* descriptor to send, or -1 */
 	void *body;
-	size_t body_size;	/* size of the buffer; then the number of bytes received */
-	uint64_t held_ns;	/* from the reply; 0 without a reply */
-	int ret_fd;		/* descriptor received, or -1; the caller closes it */
+	size_t body_size; /* size of the buffer; then the number of bytes received */
+	uint64_t held_ns; /* from the reply; 0 without a reply */
+	int ret_fd;	  /* descriptor received, or -1; the caller closes it */
 };
 
 /*

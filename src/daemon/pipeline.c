@@ -156,17 +156,35 @@ static int open_stages(struct nm_daemon *daemon)
 	return 0;
 }
 
-/* Closes the states of policies that refer to CPUs, or all, because the nodes or the policy have
- * changed. */
-static void close_policies(struct nm_daemon *daemon, bool all)
+static void close_balancer(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (nm_balancer_of(daemon))
 		nm_location_cancel(pipeline->platform, &nm_balancer_of(daemon)->query.ticket);
-	nm_home_stage_end(daemon);
 	nm_policy_close(&pipeline->policies, NM_POLICY_BALANCE);
-	if (all)
-		nm_policies_close(&pipeline->policies);
+}
+
+/* Closes the states of policies, because the nodes or the policy have changed. */
+static void close_policies(struct nm_daemon *daemon)
+{
+	close_balancer(daemon);
+	nm_home_stage_end(daemon);
+	nm_policies_close(&daemon->pipeline.policies);
+}
+
+/* The same nodes have other CPUs: only the state that refers to these is closed. */
+static void retarget_policies(struct nm_daemon *daemon, const struct nm_topology *topology)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	close_balancer(daemon);
+	if (nm_placement_of(daemon))
+		nm_placement_retarget(nm_placement_of(daemon), pipeline->topology, topology);
+	if (pipeline->memory)
+		nm_memory_retarget(pipeline->memory, topology);
+	if (pipeline->pages)
+		nm_page_stage_retarget(pipeline->pages, topology);
+	if (pipeline->mover)
+		nm_mover_configure(pipeline->mover, topology, daemon->config);
 }
 
 void nm_pipeline_reset_performance(struct nm_daemon *daemon)
@@ -174,7 +192,7 @@ void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_feedback_free(pipeline->feedback);
 	pipeline->feedback = nm_feedback_new();
-	close_policies(daemon, true);
+	close_policies(daemon);
 	daemon->reported.missing = 0;
 }
 
@@ -220,21 +238,23 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 			   struct nm_physmap *physmap)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
+	bool same = nm_topology_has_same_nodes(pipeline->topology, topology);
 	nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
-	/* Pending evaluations use the old node indices, and are dropped. */
-	nm_verifier_free(pipeline->verifier);
-	pipeline->verifier = nm_verifier_new();
+	nm_verifier_retarget(pipeline->verifier, pipeline->topology, topology);
 	if (pipeline->source)
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_actuator_retarget(pipeline->actuator, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
-	close_policies(daemon, !nm_topology_has_same_nodes(pipeline->topology, topology));
+	if (same)
+		retarget_policies(daemon, topology);
+	else
+		close_policies(daemon);
 	nm_views_clear(daemon);
 	nm_topology_free(pipeline->topology);
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
-	nm_pipeline_configure_pages(daemon, true);
+	nm_pipeline_configure_pages(daemon, !same);
 	if (!pipeline->source || nm_topology_is_single(topology))
 		nm_pipeline_open_source(daemon); /* or close it */
 }
@@ -342,7 +362,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	close_page_stage(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);
-	close_policies(daemon, true);
+	close_policies(daemon);
 	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);

@@ -10,7 +10,7 @@ struct attempt {
 	const struct nm_step *step;
 	struct nm_receipt_step *receipt;
 	struct nm_ledger_entry terms; /* of the new lease */
-	hwloc_bitmap_t before; /* the affinity before the step */
+	hwloc_bitmap_t before;	      /* the affinity before the step */
 	uint64_t cpuset_id;
 	int directory;
 	bool has_share; /* counts against the share of its user and domain */
@@ -26,8 +26,9 @@ static int refuse(struct attempt *attempt, int error, const char *what)
 
 static bool is_ordinary(const struct nm_proc_stat *stat)
 {
-	return !(stat->flags & NM_PROC_KTHREAD) && stat->policy != SCHED_FIFO &&
-	       stat->policy != SCHED_RR && stat->policy != SCHED_DEADLINE;
+	return !(stat->flags & (NM_PROC_KTHREAD | NM_PROC_NO_AFFINITY)) &&
+	       stat->policy != SCHED_FIFO && stat->policy != SCHED_RR &&
+	       stat->policy != SCHED_DEADLINE;
 }
 
 /* Returns whether the affinity is the known one: the target of the active lease, or the original
@@ -71,7 +72,7 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.uid = uid,
 		.ran_ticks = stat->ran_ticks,
 		.cgroup = nm_ledger_cgroup(cgroup),
-		.domain = nm_domain_of(uid, cgroup),
+		.domain = nm_proc_domain(actuator->platform, uid, cgroup),
 		.unrestricted = step->unrestricted,
 		.original = nm_must(hwloc_bitmap_dup(step->original)),
 		.target = nm_must(hwloc_bitmap_dup(step->target)),

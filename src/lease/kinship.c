@@ -156,7 +156,7 @@ static int read_process(struct nm_descent *descent, struct nm_descent_process *p
 	process->session = stat.session;
 	process->start_ticks = stat.start_ticks;
 	process->cgroup = nm_ledger_cgroup(cgroup);
-	process->domain = nm_domain_of(process->uid, cgroup);
+	process->domain = nm_proc_domain(platform, process->uid, cgroup);
 	process->adopts = strcmp(stat.comm, "systemd") == 0;
 	return 0;
 }
@@ -274,8 +274,8 @@ static void find_inheritable(struct nm_descent *descent, uint32_t pid, uint32_t 
 				 &(struct key){KEY_PROCESS, parent->pid, 0, target});
 		if (parent && !adopts(descent, parent))
 			continue;
-		const struct key group = group_key(process->cgroup, process->session, process->uid,
-						   target);
+		const struct key group =
+			group_key(process->cgroup, process->session, process->uid, target);
 		consider(descent, child, parent, &group);
 		return;
 	}

@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "mover_internal.h"
 
-_Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
-#define WHOLE_BYTES ((uint64_t)32 << 20) /* moved in time by any machine */
 #define SPARSE_PAGES 16384U /* applies to mappings with more pages */
 /* A mapping with less than 1/64 of its pages in memory is not searched: it may have 64 TiB. */
 #define SPARSE 64
-/* The kernel walks all page tables for each node. Nodes with less than 1/32 of the pages are
- * skipped. */
-#define FEW 32
-
-/* ---- all at once ---- */
-
-static bool is_to_stay(const struct nm_mover_rules *rules, const struct nm_mapped *mapped)
-{
-	/* numa_maps does not describe the kernel's own page (vsyscall). */
-	if (mapped->policy == NM_MEMORY_UNKNOWN)
-		return mapped->start <= INT64_MAX;
-	if (mapped->resident == 0)
-		return false;
-	return mapped->huge || (nm_mapped_is_bound(mapped) && !rules->move_bound) ||
-	       (mapped->common && !rules->move_shared);
-}
 
 /* Returns whether memory on the node is not moved: it is on the target or, as that of a GPU, on a
  * node without CPUs, where its owner or the kernel has placed it. */
@@ -30,71 +12,6 @@ static bool is_there(const struct nm_mover *mover, unsigned node)
 	int16_t to = mover->work.batch->to, index = nm_node_index(&mover->rules, (int)node);
 
 	return index == to || (index >= 0 && mover->rules.stand_ins[index] != index);
-}
-
-/* Returns the number of pages to move and the nodes that they are on, except nodes that have few of
- * them. */
-static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_nodes)
-{
-	const uint64_t *on_nodes = mover->work.known->ready->on_nodes;
-	uint64_t all = 0, pages = 0;
-
-	*ret_nodes = 0;
-	for (unsigned node = 0; node < NM_MAPPINGS_NODES; node++)
-		all += on_nodes[node];
-	for (unsigned node = 0; node < NM_MAPPINGS_NODES; node++) {
-		if (on_nodes[node] == 0 || on_nodes[node] * FEW < all || is_there(mover, node))
-			continue;
-		pages += on_nodes[node];
-		*ret_nodes |= UINT64_C(1) << node;
-	}
-	return pages;
-}
-
-/* If no page of a small process has to stay, the kernel finds its pages in the page tables, however
- * sparse they are. Returns the pages, and the nodes that they are on. */
-static bool moves_at_once(struct nm_mover *mover, uint64_t *ret_pages, uint64_t *ret_from)
-{
-	const struct nm_known_entry *known = mover->work.known;
-	int16_t to = mover->work.batch->to;
-	const struct nm_mapped *items;
-	size_t count = nm_mappings_all(known->ready, &items);
-	uint64_t pages = count_elsewhere(mover, ret_from), bytes = pages * NM_SMALL_PAGE;
-
-	for (size_t i = 0; i < count; i++)
-		if (is_to_stay(&mover->rules, &items[i]))
-			return false;
-	*ret_pages = pages;
-	return mover->call.now_ns <= known->ready_ns + NM_KNOWN_AGE_NS && !known->ready->grown &&
-	       bytes <= WHOLE_BYTES && mover->rules.node_ids[to] < NM_WORKER_NODES_MOST &&
-	       (pages == 0 || nm_mover_take_room(mover, to, bytes, false));
-}
-
-static int end_at_once(struct nm_mover *mover, uint64_t stayed)
-{
-	uint64_t pages = mover->call.migrating, moved = stayed < pages ? pages - stayed : 0;
-
-	mover->counts.moved += moved;
-	mover->counts.bytes += moved * NM_SMALL_PAGE;
-	mover->work.batch->stayed_bytes += (pages - moved) * NM_SMALL_PAGE;
-	mover->work.batch->next = NM_BULK_END;
-	return 0;
-}
-
-static int take_migrated(struct nm_mover *mover, int stayed)
-{
-	nm_call_count(mover, mover->call.held_ns);
-	return stayed < 0 ? stayed : end_at_once(mover, (uint64_t)stayed);
-}
-
-static int move_at_once(struct nm_mover *mover, uint64_t pages, uint64_t from)
-{
-	mover->call.migrating = pages;
-	nm_pace_spend(&mover->pace, mover->work.batch->domain, pages * NM_SMALL_PAGE);
-	if (pages == 0)
-		return end_at_once(mover, 0);
-	return nm_call_migrate(mover, from, mover->rules.node_ids[mover->work.batch->to],
-			       take_migrated);
 }
 
 /* ---- selecting mappings ---- */
@@ -117,7 +34,7 @@ static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_map
 	const struct nm_mover_rules *rules = &mover->rules;
 	uint64_t bytes = page_bytes(mapped);
 
-	if (mapped->empty || !nm_mapped_may_move(mapped, rules->move_bound, rules->move_shared) ||
+	if (nm_mapped_rule(mapped, &rules->may) != NM_MAPS_MOVES ||
 	    mapped->only_on == (int)rules->node_ids[mover->work.batch->to])
 		return false;
 	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 && mapped->end % bytes == 0 &&
@@ -146,6 +63,41 @@ static unsigned choose_ranges(struct nm_mover *mover)
 
 /* ---- moving ---- */
 
+/* Returns the number of the pages found from found_next on that are in its block of 2 MiB and not
+ * on the target. */
+static uint64_t count_in_block(const struct nm_mover *mover)
+{
+	const struct nm_work *work = &mover->work;
+	const uint64_t *addresses = work->found.addresses;
+	uint64_t block = addresses[work->found_next] / NM_HUGE_PAGE, count = 0;
+
+	for (unsigned i = work->found_next;
+	     i < work->found.count && addresses[i] / NM_HUGE_PAGE == block; i++)
+		count += work->found.nodes[i] >= 0 &&
+			 !is_there(mover, (unsigned)work->found.nodes[i]);
+	return count;
+}
+
+/* Takes room for a base page. The kernel moves a transparent huge page with the first of its base
+ * pages, and the mappings do not show these: there must be room for all of its block. */
+static bool take_base_room(struct nm_mover *mover)
+{
+	struct nm_work *work = &mover->work;
+	int16_t to = work->batch->to;
+	uint64_t block = work->found.addresses[work->found_next] / NM_HUGE_PAGE;
+
+	if (block == work->refused_block)
+		return false;
+	if (nm_mover_take_room(mover, to, NM_SMALL_PAGE, false)) {
+		uint64_t *room = &mover->rules.rooms[to].memory;
+		if (*room >= NM_HUGE_PAGE || *room >= (count_in_block(mover) - 1) * NM_SMALL_PAGE)
+			return true;
+		*room += NM_SMALL_PAGE;
+	}
+	work->refused_block = block;
+	return false;
+}
+
 /* Returns whether the page is to be moved. A used-up pool of huge pages is not expected to be
  * refilled. */
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
@@ -153,7 +105,8 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 	if (unit->was < 0 || is_there(mover, (unsigned)unit->was))
 		return false;
 	struct nm_page_batch *batch = mover->work.batch;
-	if (nm_mover_take_room(mover, batch->to, unit->bytes, unit->pool))
+	if (unit->pool ? nm_mover_take_room(mover, batch->to, unit->bytes, true)
+		       : take_base_room(mover))
 		return true;
 	batch->full |= !unit->pool;
 	batch->stayed_bytes += unit->pool ? unit->bytes : 0;
@@ -247,6 +200,7 @@ static int find_pages(struct nm_mover *mover)
 
 	work->found.count = work->found_next = 0;
 	work->found.next = NM_BULK_END;
+	work->refused_block = NM_BULK_END;
 	return count ? nm_call_find(mover, count, move_found) : move_found(mover, 0);
 }
 
@@ -263,7 +217,7 @@ static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run
 
 	if (run->was_on < 0 || (unsigned)run->was_on >= rules->nr_nodes ||
 	    (unsigned)run->now_on >= rules->nr_nodes || !mapped ||
-	    !nm_mapped_may_move(mapped, rules->move_bound, rules->move_shared))
+	    !nm_mapped_may_move(mapped, &rules->may))
 		return NM_SMALL_PAGE;
 	call->units[call->count++] = (struct nm_unit){.address = address,
 						      .bytes = page_bytes(mapped),
@@ -285,8 +239,7 @@ static void collect_back(struct nm_mover *mover)
 	for (size_t i = 0; i < batch->nr_back; i++) {
 		const struct nm_base_pages *run = &batch->back[i];
 		while (page < run->pages && mover->call.count < mover->call.pages_most) {
-			uint64_t bytes =
-				add_back(mover, run, run->address + page * NM_SMALL_PAGE);
+			uint64_t bytes = add_back(mover, run, run->address + page * NM_SMALL_PAGE);
 			page += bytes / NM_SMALL_PAGE;
 			mover->work.back_next += bytes / NM_SMALL_PAGE;
 		}
@@ -336,7 +289,6 @@ static int move_back(struct nm_mover *mover)
 int nm_bulk_move(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
-	uint64_t pages, from;
 
 	if (work->batch->nr_back > 0)
 		return move_back(mover);
@@ -345,7 +297,5 @@ int nm_bulk_move(struct nm_mover *mover)
 	if (nm_node_is_reclaimed(mover->platform, &mover->reclaim,
 				 mover->rules.node_ids[work->batch->to], mover->call.now_ns))
 		return -ENOSPC;
-	if (work->batch->next == 0 && moves_at_once(mover, &pages, &from))
-		return move_at_once(mover, pages, from);
 	return work->found_next == work->found.count ? find_pages(mover) : move_found(mover, 0);
 }

@@ -46,25 +46,6 @@ int nm_call_find(struct nm_mover *mover, unsigned count, nm_then_fn then)
 	return continue_with(mover, r, then);
 }
 
-void nm_call_count(struct nm_mover *mover, uint64_t taken_ns)
-{
-	struct nm_mover_counts *counts = &mover->counts;
-
-	counts->calls++;
-	counts->call_ns += taken_ns;
-	if (taken_ns > counts->call_longest_ns)
-		counts->call_longest_ns = taken_ns;
-}
-
-int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node, nm_then_fn then)
-{
-	int r = mover->platform->ops->pages_migrate(mover->platform, (pid_t)mover->work.tid,
-						    mover->work.tid_ticks, from_nodes, to_node,
-						    &mover->call.held_ns);
-
-	return continue_with(mover, r, then);
-}
-
 int nm_call_round(struct nm_mover *mover, nm_then_fn then)
 {
 	struct nm_call *call = &mover->call;
@@ -86,6 +67,16 @@ int nm_call_round(struct nm_mover *mover, nm_then_fn then)
 	return continue_with(mover, r, then);
 }
 
+static void count_call(struct nm_mover *mover, uint64_t taken_ns)
+{
+	struct nm_mover_counts *counts = &mover->counts;
+
+	counts->calls++;
+	counts->call_ns += taken_ns;
+	if (taken_ns > counts->call_longest_ns)
+		counts->call_longest_ns = taken_ns;
+}
+
 void nm_call_learn(struct nm_mover *mover)
 {
 	const struct nm_call *call = &mover->call;
@@ -95,10 +86,9 @@ void nm_call_learn(struct nm_mover *mover)
 		const struct nm_worker_try *try = &call->moved.tries[i];
 		if (try->pages == 0)
 			continue;
-		nm_call_count(mover, try->held_ns);
+		count_call(mover, try->held_ns);
 		mover->counts.backoffs +=
 			nm_pace_learn(&mover->pace, call->class, mover->work.batch->bulk,
-				      mover->work.batch->domain, try->pages, try->held_ns,
-				      now);
+				      mover->work.batch->domain, try->pages, try->held_ns, now);
 	}
 }

@@ -17,17 +17,19 @@
 void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *state,
 		    bool kernel_moves, uint64_t now_ns)
 {
-	uint64_t *ticket = &state->location.ticket, huge_bytes = state->location.huge_bytes;
+	uint64_t *ticket = &state->location.ticket;
+	unsigned nr_nodes = memory->topology->nr_nodes;
 	if (*ticket) {
-		nm_autofree double *pages =
-			nm_must(calloc(memory->topology->nr_nodes, sizeof(*pages)));
-		if (nm_location_poll(memory->platform, memory->topology, ticket, pages,
-				     &huge_bytes) == 0)
-			nm_home_state_answer(state, memory->topology, pages, huge_bytes);
+		nm_autofree double *pages = nm_must(calloc(2 * (size_t)nr_nodes, sizeof(*pages)));
+		bool shared_moves = memory->config->pages.also & NM_ALSO_SHARED;
+		struct nm_location location = {.pages = pages,
+					       .staying = shared_moves ? pages : pages + nr_nodes};
+		if (nm_location_poll(memory->platform, memory->topology, ticket, &location) == 0)
+			nm_home_state_answer(state, memory->topology, &location);
 	}
 	if (nm_home_state_must_query(state, kernel_moves, now_ns))
 		(void)nm_location_query(memory->platform, state->pid, state->start_ticks,
-					state->anon_bytes, ticket);
+					state->anon_bytes + state->shared_bytes, ticket);
 }
 
 /* ---- memory of nodes ---- */
@@ -76,7 +78,7 @@ static void roll_back(const struct nm_home_memory *memory, struct nm_migration *
 	if (nm_migration_roll_back(memory->migrations, memory->mover, one, NULL) < 0)
 		return;
 	/* The location of its memory is assumed from these pages until it is queried. */
-	nm_home_state_locate(state, pages, nr_nodes);
+	nm_home_state_locate(state, &(struct nm_location){.pages = pages}, nr_nodes);
 	state->location.anon_bytes = 0;
 }
 

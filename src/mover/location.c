@@ -4,13 +4,15 @@
 #include <unistd.h>
 
 #include "numa-migrd/balance.h"
+#include "numa-migrd/homes.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/regions.h"
 
 /* For numa_maps the kernel walks all pages, and the process cannot map memory meanwhile; therefore
  * only a sample of a larger process is queried. */
 #define WHOLE_MAX_BYTES (UINT64_C(64) << 20)
-#define SAMPLE_MIN 64U /* pages */
+#define SAMPLE_MIN 64U	     /* pages */
 #define ANSWER_INTERVALS 10U /* time limit of an answer for policy "balance" */
 
 int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
@@ -31,37 +33,56 @@ void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket)
 	*ticket = 0;
 }
 
-/* Huge pages from the pool stay where they are while the pools of other nodes are used up. */
-static uint64_t count_whole(const struct nm_topology *topology, char *text, double *pages)
+/* Returns whether these pages stay where they are: memory that other processes can map, data of
+ * files, and huge pages of files. Programs and libraries do not count. */
+static bool stays(const struct nm_mapped *mapped)
 {
-	const double page_bytes = (double)sysconf(_SC_PAGESIZE);
-	uint64_t huge_bytes = 0;
-	struct nm_mapped mapped;
-	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		if (!strstr(line, " anon=")) /* pages that other processes also map existed before,
-					      * and stay */
-			continue;
-		if (nm_mapped_parse_policy(line, &mapped) == 0 && mapped.huge)
-			huge_bytes += mapped.resident * mapped.page_bytes;
-		(void)nm_mapped_count_pages(line, topology, page_bytes, pages);
-	}
-	return huge_bytes;
+	return mapped->file && (mapped->huge || mapped->written ||
+				mapped->resident * mapped->page_bytes > NM_PROC_PROGRAM_BYTES);
 }
 
-static void count_sample(const struct nm_topology *topology, const struct nm_memory_answer *answer,
-			 double *pages)
+/* Huge pages from the pool stay where they are while the pools of other nodes are used up. */
+static void count_whole(const struct nm_topology *topology, char *text, struct nm_location *ret)
 {
-	for (unsigned i = 0; i < answer->count && answer->count >= SAMPLE_MIN; i++) {
-		int node = answer->nodes[i] < 0
-				   ? -1
-				   : nm_topology_node_index(topology, (unsigned)answer->nodes[i]);
+	const double page_bytes = (double)sysconf(_SC_PAGESIZE);
+	struct nm_mapped mapped;
+	ret->whole = true;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+		if (nm_mapped_parse_policy(line, &mapped) < 0)
+			continue;
+		bool own = strstr(line, " anon=") && !(mapped.file && mapped.huge);
+		if (!own && !stays(&mapped))
+			continue;
+		if (own && mapped.huge)
+			ret->huge_bytes += mapped.resident * mapped.page_bytes;
+		else if (own)
+			ret->own_bytes += mapped.resident * mapped.page_bytes;
+		(void)nm_mapped_count_pages(line, topology, page_bytes,
+					    own ? ret->pages : ret->staying);
+	}
+}
+
+static void count_nodes(const struct nm_topology *topology, const int *nodes, unsigned count,
+			double *pages)
+{
+	for (unsigned i = 0; i < count && count >= SAMPLE_MIN; i++) {
+		int node = nodes[i] < 0 ? -1 : nm_topology_node_index(topology, (unsigned)nodes[i]);
 		if (node >= 0)
 			pages[node]++;
 	}
 }
 
+static void count_sample(const struct nm_topology *topology, const struct nm_memory_answer *answer,
+			 struct nm_location *ret)
+{
+	unsigned own = answer->count - answer->nr_staying;
+	count_nodes(topology, answer->nodes, own, ret->pages);
+	count_nodes(topology, answer->nodes + own, answer->nr_staying, ret->staying);
+	ret->huge_bytes = answer->own_huge_bytes;
+}
+
 int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
-		     uint64_t *ticket, double *pages, uint64_t *huge_bytes)
+		     uint64_t *ticket, struct nm_location *ret)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	int r = platform->ops->memory_poll(platform, *ticket, &answer);
@@ -71,9 +92,9 @@ int nm_location_poll(struct nm_platform *platform, const struct nm_topology *top
 	if (r < 0 || answer.result < 0)
 		return r < 0 ? r : answer.result;
 	if (answer.text)
-		*huge_bytes = count_whole(topology, answer.text, pages);
+		count_whole(topology, answer.text, ret);
 	else
-		count_sample(topology, &answer, pages);
+		count_sample(topology, &answer, ret);
 	return 0;
 }
 
@@ -85,11 +106,12 @@ static bool take_answer(struct nm_platform *platform, struct nm_balancer *balanc
 			const struct nm_snapshot *snapshot)
 {
 	struct nm_balancer_query *query = &balancer->query;
-	uint64_t huge_bytes;
+	unsigned nr_nodes = balancer->topology->nr_nodes;
 	if (!query->ticket)
 		return true;
-	nm_autofree double *pages = nm_must(calloc(balancer->topology->nr_nodes, sizeof(*pages)));
-	int r = nm_location_poll(platform, balancer->topology, &query->ticket, pages, &huge_bytes);
+	nm_autofree double *pages = nm_must(calloc(2 * (size_t)nr_nodes, sizeof(*pages)));
+	struct nm_location location = {.pages = pages, .staying = pages + nr_nodes};
+	int r = nm_location_poll(platform, balancer->topology, &query->ticket, &location);
 	if (r == -EAGAIN && snapshot->interval - query->interval < ANSWER_INTERVALS)
 		return false;
 	if (r == 0)

@@ -10,13 +10,8 @@
 #define NM_MOVER_MAPPINGS_H
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/maps.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/regions.h"
-
-/* Limit per process; the pages of a process with more mappings are not moved. */
-#define NM_MAPPINGS_MOST 65536U
-
-#define NM_MAPPINGS_LINE_BYTES 1024U
 
 struct nm_mappings {
 	struct nm_platform *platform;
@@ -27,15 +22,7 @@ struct nm_mappings {
 	uint64_t cost_ns, spent_ns, held_ns;
 	uint64_t budget_ns; /* of this turn */
 	char *text;	    /* what the last call read; NULL once all was read */
-	struct nm_mapped *items;
-	size_t count, capacity;
-	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of the mappings that are not shared, by the
-					       * kernel's node numbers */
-	bool grown;  /* a mapping appeared while the others were read, and is missing */
-	size_t next; /* the first extent that further lines of numa_maps may describe */
-	size_t used;
-	bool overlong; /* the end of the current line is lost */
-	char line[NM_MAPPINGS_LINE_BYTES];
+	struct nm_maps maps;
 };
 
 /* Creates an object without mappings. Called by the mover. */
@@ -63,13 +50,5 @@ size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mappe
 /* Returns the mapping that contains all of [address, address + bytes), or NULL. Pure. */
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,
 					 uint64_t bytes);
-
-/* Returns whether these rules allow to move the pages of the mapping. Pure. */
-bool nm_mapped_may_move(const struct nm_mapped *mapped, bool move_bound, bool move_shared);
-
-/* Returns the mappings whose pages may be moved by these rules, for regions; adjacent mappings of
- * one kind are merged. The caller frees the array. Pure. */
-void nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
-			struct nm_range **ret, size_t *ret_count);
 
 #endif

@@ -83,8 +83,8 @@ static void drop_all(struct nm_mover *mover)
 	mover->work.dropped = true;
 }
 
-static void count_batches(struct nm_page_batch *const *batches, size_t count,
-			  uint64_t domain, struct nm_usage *usage)
+static void count_batches(struct nm_page_batch *const *batches, size_t count, uint64_t domain,
+			  struct nm_usage *usage)
 {
 	for (size_t i = 0; i < count; i++)
 		nm_usage_add(usage, domain, batches[i]->domain, 1);
@@ -232,7 +232,8 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 	uint64_t room = nm_pace_room_bytes(&mover->pace, now_ns), queued = 0;
 
 	if (work->batch)
-		queued = bytes_from(work->batch, work->batch->steps ? work->next : work->batch->next);
+		queued = bytes_from(work->batch,
+				    work->batch->steps ? work->next : work->batch->next);
 	for (size_t i = 0; i < mover->queue_count; i++)
 		queued += bytes_from(mover->queue[i], mover->queue[i]->next);
 	return latest(mover)->barred || queued > room ? 0 : room - queued;
@@ -246,8 +247,7 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 		nm_known_ask(&mover->known, pid, start_ticks, domain, now, mover->work.known);
 
 	if (entry && nm_known_holds(entry, now)) {
-		nm_mappings_ranges(entry->ready, latest(mover)->move_bound,
-				   latest(mover)->move_shared, ret, ret_count);
+		nm_maps_ranges(&entry->ready->maps, &latest(mover)->may, ret, ret_count);
 		return 0;
 	}
 	if (entry && entry->error && now < entry->again_ns)

@@ -21,7 +21,8 @@ struct nm_node_free {
 
 /* rules.c: copies of the settings and nodes for the batches; replaced between steps. */
 struct nm_mover_rules {
-	bool move_bound, move_shared, barred;
+	struct nm_maps_rules may;
+	bool barred;
 	double keep_free;
 	struct nm_known_limits maps;
 	unsigned nr_nodes;
@@ -48,7 +49,8 @@ struct nm_work {
 	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;
 	unsigned found_next;
-	uint64_t back_next; /* batch->next after the pages of the call that takes pages back */
+	uint64_t refused_block; /* number of the last block of 2 MiB for which there was no room */
+	uint64_t back_next;	/* batch->next after the pages of the call that takes pages back */
 	struct nm_known_entry *known; /* used by the step in progress: must not be replaced */
 	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
 	uint64_t tid_ticks;  /* start time of that thread */
@@ -81,11 +83,9 @@ struct nm_call {
 	int nodes[NM_PACE_PAGES_MOST], statuses[NM_PACE_PAGES_MOST];
 	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
 	unsigned count;
-	uint64_t now_ns; /* when the process was examined */
-	uint64_t held_ns;
+	uint64_t now_ns;     /* when the process was examined */
 	unsigned pages_most; /* in the next move */
 	uint64_t bytes_most;
-	uint64_t migrating; /* pages of a bulk batch that move all at once */
 	enum nm_pace_class class;
 	struct nm_worker_moved moved; /* what became of the units, in their order */
 };
@@ -182,14 +182,6 @@ int nm_call_where(struct nm_mover *mover, nm_then_fn then);
 /* Finds pages in the first `count` of mover->call.ranges, into work.found. */
 int nm_call_find(struct nm_mover *mover, unsigned count, nm_then_fn then);
 
-/* Moves all pages that are on the nodes in `from_nodes` (one bit for each) and that no other
- * process maps. The result is the number of pages that stayed, or a negative errno; `then` calls
- * nm_call_count(). */
-int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node, nm_then_fn then);
-
-/* Counts a call that has ended, and the time that it took. */
-void nm_call_count(struct nm_mover *mover, uint64_t taken_ns);
-
 /*
  * Moves the units, and tries once more those that the kernel gave up on. They count against the
  * limits of the pace. Afterwards mover->call.moved contains the result of each. If the result is a
@@ -214,8 +206,8 @@ void nm_call_learn(struct nm_mover *mover);
  */
 int nm_bulk_move(struct nm_mover *mover);
 
-/* base_pages.c: steps requested as a huge page that is none, whose base pages are moved, some in each
- * call */
+/* base_pages.c: steps requested as a huge page that is none, whose base pages are moved, some in
+ * each call */
 
 /* Records adjacent base pages that have moved. */
 void nm_base_pages_moved(struct nm_page_batch *batch, uint64_t address, uint64_t pages,

@@ -44,6 +44,11 @@ struct nm_page_stage *nm_page_stage_new(const struct nm_topology *topology,
 	return stage;
 }
 
+void nm_page_stage_retarget(struct nm_page_stage *stage, const struct nm_topology *topology)
+{
+	stage->topology = topology;
+}
+
 void nm_page_stage_free(struct nm_page_stage *stage)
 {
 	if (!stage)

@@ -32,8 +32,8 @@ void nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topol
 	double budget_ns = config->rules.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
 
 	*rules = (struct nm_mover_rules){
-		.move_bound = config->pages.also & NM_ALSO_BOUND,
-		.move_shared = config->pages.also & NM_ALSO_SHARED,
+		.may = {.move_bound = config->pages.also & NM_ALSO_BOUND,
+			.move_shared = config->pages.also & NM_ALSO_SHARED},
 		.barred = has_quiet_cpus(topology) && !(config->pages.also & NM_ALSO_ISOLATED),
 		.keep_free = config->pages.keep_free_percent / 100,
 		.maps = {.budget_ns = (uint64_t)budget_ns, .rss_bytes = MAPS_MAX_RSS_BYTES},

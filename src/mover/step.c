@@ -27,7 +27,7 @@ bool nm_step_may_move(const struct nm_mover_rules *rules, struct nm_work *work,
 				     .bytes = step->bytes,
 				     .to = (int)rules->node_ids[step->to],
 				     .pool = mapped->huge};
-	return nm_mapped_may_move(mapped, rules->move_bound, rules->move_shared);
+	return nm_mapped_may_move(mapped, &rules->may);
 }
 
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node)

@@ -30,6 +30,14 @@ void *nm_column_find(const struct nm_column *column, uint32_t id)
 	return key ? cell_at(column, key) : NULL;
 }
 
+/* No task has this start time. */
+void nm_column_renew(struct nm_column *column, uint32_t id)
+{
+	struct nm_column_key *key = find_key(column, id);
+	if (key)
+		key->start_ticks = UINT64_MAX;
+}
+
 void nm_column_clear(struct nm_column *column)
 {
 	for (size_t i = 0; column->clear && i < column->count; i++)

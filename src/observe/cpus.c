@@ -189,6 +189,19 @@ bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 	return idle > snapshot->idle_cpu;
 }
 
+/* The time of threads that leave their CPUs to others is free for these. */
+static void give_up_yielded(struct nm_snapshot *view)
+{
+	for (size_t i = 0; i < view->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &view->threads[i];
+		if (!thread->yields || !(thread->run_share > 0) || thread->main_cpu < 0)
+			continue;
+		double *busy = &view->cpus[thread->main_cpu].busy_share;
+		if (*busy > 0)
+			*busy = *busy > thread->run_share ? *busy - thread->run_share : 0;
+	}
+}
+
 void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			   struct nm_snapshot_storage *storage)
 {
@@ -214,6 +227,7 @@ void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 		}
 		last[known->core] = cpu + 1;
 	}
+	give_up_yielded(view);
 	group_main_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		struct nm_snap_cpu *one = &view->cpus[cpu];

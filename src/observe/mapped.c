@@ -47,7 +47,7 @@ int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret)
 		word = next_word(word);
 	if (!word || !isdigit((unsigned char)*word))
 		return -EINVAL;
-	mapped.shared = mapped.common = mode[3] != 'p';
+	mapped.shared = mode[3] != 'p';
 	mapped.file = strtoull(word, NULL, 10) != 0;
 	*ret = mapped;
 	return 0;
@@ -144,8 +144,8 @@ static void take_word(struct nm_mapped *mapped, const char *word)
 		mapped->file = true;
 	else if (is_word(word, "huge"))
 		mapped->huge = true;
-	else if (word_value(word, "mapmax", &value))
-		mapped->shared = value > 1;
+	else if (word_value(word, "dirty", &value))
+		mapped->written = value > 0;
 	else if (word_value(word, "kernelpagesize_kB", &value) && value <= PAGE_KIB_MOST) {
 		mapped->page_bytes = value * KIB;
 		mapped->empty = false;
@@ -180,16 +180,6 @@ static const char *next_node(const char *word, unsigned *ret_node, uint64_t *ret
 		word = next_word(word);
 	while (word && !is_of_node(word, ret_node, ret_pages));
 	return word;
-}
-
-void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES])
-{
-	uint64_t count;
-	unsigned node;
-
-	while ((line = next_node(line, &node, &count)))
-		if (node < NM_MAPPINGS_NODES && count <= UINT64_MAX - pages[node])
-			pages[node] += count;
 }
 
 int nm_mapped_count_pages(const char *line, const struct nm_topology *topology, double page_bytes,

@@ -94,6 +94,11 @@ void nm_memory_free(struct nm_memory *memory)
 	free(memory);
 }
 
+void nm_memory_retarget(struct nm_memory *memory, const struct nm_topology *topology)
+{
+	memory->topology = topology;
+}
+
 void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config)
 {
 	set_rules(memory, config);

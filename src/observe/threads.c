@@ -145,6 +145,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.unrestricted = member->unrestricted,
 			.leased = member->leased,
 			.forked = member->forked,
+			.yields = member->yields || member->process->yields,
 			.only_watched = member->only_watched,
 			.left_alone = member->left_alone,
 			.movable = is_movable(input, member),
@@ -164,6 +165,7 @@ static bool is_within(uint64_t now_ns, uint64_t since_ns, double span_s)
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
 			 struct nm_snap_process *ret)
 {
+	bool shared_moves = input->config->pages.also & NM_ALSO_SHARED;
 	*ret = (struct nm_snap_process){
 		.pid = process->pid,
 		.start_ticks = process->start_ticks,
@@ -177,6 +179,8 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.anon_bytes = process->anon_bytes,
 		.rss_bytes = process->rss_bytes,
 		.held_bytes = process->held_bytes,
+		.shared_bytes = shared_moves ? 0 : process->shared_bytes,
+		.hugetlb_bytes = shared_moves ? 0 : process->hugetlb_bytes,
 		.barred_mems = process->barred_mems,
 		.cpu_limit = process->cpu_limit,
 		.young = is_within(input->time_ns, process->started_ns, YOUNG_S),

@@ -13,11 +13,12 @@
 #define MOST_VALUES 1024U /* limit on the values kept at once */
 #define LIST_BYTES 16384  /* a list of every other one of 4,096 CPUs takes 10 KiB */
 
-enum file { CPUS, CPU_LIMIT };
+enum file { CPUS, CPU_LIMIT, CPU_WEIGHT };
 
 static const char *const names[] = {
 	[CPUS] = "cpuset.cpus.effective",
 	[CPU_LIMIT] = "cpu.max",
+	[CPU_WEIGHT] = "cpu.weight",
 };
 
 /* The limit in one file, combined with those of the cgroups above. */
@@ -28,6 +29,7 @@ struct value {
 	bool is_root;	     /* `cpus` are those of the root */
 	hwloc_bitmap_t cpus; /* NULL: unknown */
 	double limit;
+	bool yields;
 };
 
 struct nm_cgroups {
@@ -75,6 +77,15 @@ static void take_limit(struct value *value, const char *text)
 		value->limit = fmin(value->limit, (double)quota / (double)period);
 }
 
+/* From 1 to 10000; 0 with cpu.idle. */
+static void take_weight(struct value *value, const char *text)
+{
+	uint64_t weight;
+
+	if (sscanf(text, "%" SCNu64, &weight) == 1 && weight <= 1)
+		value->yields = true;
+}
+
 /* ---- reading ---- */
 
 static bool is_passing(ssize_t error)
@@ -96,8 +107,10 @@ static int read_value(struct nm_cgroups *cgroups, struct value *value)
 	value->exists = length >= 0;
 	if (value->exists && value->file == CPUS)
 		take_cpus(value, text);
-	else if (value->exists)
+	else if (value->exists && value->file == CPU_LIMIT)
 		take_limit(value, text);
+	else if (value->exists)
+		take_weight(value, text);
 	return 0;
 }
 
@@ -119,6 +132,7 @@ static int find_or_read(struct nm_cgroups *cgroups, enum file file, char *path,
 		.is_root = above && above->is_root,
 		.cpus = above && above->cpus ? nm_must(hwloc_bitmap_dup(above->cpus)) : NULL,
 		.limit = above ? above->limit : (double)INFINITY,
+		.yields = above && above->yields,
 	};
 	int r = read_value(cgroups, value);
 	if (r < 0) {
@@ -143,11 +157,11 @@ static bool is_readable(const char *cgroup)
 	return levels <= NM_CGROUPS_LEVELS;
 }
 
-/* A controller that a cgroup lacks is not available below it. The exception is cpu.max, which the
+/* A controller that a cgroup lacks is not available below it. The exceptions are files that the
  * root never has. */
 static bool may_go_on_below(const struct value *value)
 {
-	return value->exists || (value->file == CPU_LIMIT && !value->path[0]);
+	return value->exists || (value->file != CPUS && !value->path[0]);
 }
 
 static int look_up(struct nm_cgroups *cgroups, enum file file, const char *cgroup,
@@ -200,6 +214,16 @@ int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double 
 
 	if (r == 0)
 		*ret_cpus = value->limit;
+	return r;
+}
+
+int nm_cgroups_yields(struct nm_cgroups *cgroups, const char *cgroup, bool *ret)
+{
+	const struct value *value;
+	int r = look_up(cgroups, CPU_WEIGHT, cgroup, &value);
+
+	if (r == 0)
+		*ret = value->yields;
 	return r;
 }
 

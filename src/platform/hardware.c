@@ -48,6 +48,18 @@ static char *read_stat(struct nm_cpu_load *load, struct nm_platform *platform)
 	}
 }
 
+/* Returns the load between two readings; NaN: not known. The time that a CPU was idle or waited for
+ * input and output may go back (proc(5)), as may all times of one that was switched off. */
+static double busy_share(const struct nm_cpu_times *before, const struct nm_cpu_times *now)
+{
+	uint64_t idle_before = before->total - before->busy, idle = now->total - now->busy;
+
+	if (!before->total || now->busy < before->busy || idle < idle_before ||
+	    now->total == before->total)
+		return NAN;
+	return (double)(now->busy - before->busy) / (double)(now->total - before->total);
+}
+
 void nm_cpu_load_read(struct nm_cpu_load *load, struct nm_platform *platform, unsigned nr_cpus)
 {
 	reserve_cpus(load, nr_cpus);
@@ -57,11 +69,7 @@ void nm_cpu_load_read(struct nm_cpu_load *load, struct nm_platform *platform, un
 	if (text)
 		(void)nm_proc_parse_cpu_times(text, now, load->nr_cpus);
 	for (unsigned cpu = 0; cpu < load->nr_cpus; cpu++) {
-		const struct nm_cpu_times *before = &load->times[cpu];
-		uint64_t total = now[cpu].total - before->total;
-		uint64_t busy = now[cpu].busy - before->busy;
-		bool known = before->total && now[cpu].total && total && busy <= total;
-		load->busy_share[cpu] = known ? (double)busy / (double)total : (double)NAN;
+		load->busy_share[cpu] = busy_share(&load->times[cpu], &now[cpu]);
 		load->times[cpu] = now[cpu];
 	}
 }

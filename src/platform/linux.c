@@ -304,14 +304,6 @@ static int dry_pages_round(struct nm_platform *platform, pid_t tid, uint64_t sta
 	return -EROFS;
 }
 
-static int dry_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
-{
-	(void)platform, (void)tid, (void)start_ticks, (void)from_nodes, (void)to_node;
-	*ret_held_ns = 0;
-	return -EROFS;
-}
-
 static int dry_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
 	(void)platform, (void)tid, (void)cpus;
@@ -356,7 +348,6 @@ static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
 	.affinity_set = linux_affinity_set,
 	.memory_query = nm_linux_memory_query,
-	.pages_migrate = nm_linux_pages_migrate,
 	.pages_round = nm_linux_pages_round,
 	.clear_refs = linux_clear_refs,
 	.numa_balancing_set = linux_numa_balancing_set,
@@ -366,7 +357,6 @@ static const struct nm_platform_ops dry_run_ops = {
 	NM_LINUX_READS,
 	.affinity_set = dry_affinity_set,
 	.memory_query = dry_ask,
-	.pages_migrate = dry_pages_migrate,
 	.pages_round = dry_pages_round,
 	.clear_refs = dry_clear_refs,
 	.numa_balancing_set = dry_numa_balancing_set,

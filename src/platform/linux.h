@@ -48,8 +48,6 @@ int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start
 int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned nr_ranges, const struct nm_worker_range *ranges,
 			uint64_t budget_ns, struct nm_worker_found *ret);
-int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			   uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns);
 int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 const struct nm_page_round *round, struct nm_worker_moved *ret);
 int nm_linux_pages_prepare(struct nm_platform *platform);

@@ -70,8 +70,8 @@ int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start
 }
 
 int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
-			struct nm_worker_found *ret)
+			unsigned nr_ranges, const struct nm_worker_range *ranges,
+			uint64_t budget_ns, struct nm_worker_found *ret)
 {
 	const struct nm_worker_call call = {
 		.request = {.act = NM_WORKER_FIND, .count = nr_ranges, .budget_ns = budget_ns},
@@ -83,19 +83,6 @@ int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_
 		.body_size = sizeof(*ret)};
 
 	return begin(platform, &call, NULL);
-}
-
-int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			   uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
-{
-	const struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_MIGRATE, .from_nodes = from_nodes, .to_node = to_node},
-		.pid = (uint32_t)tid,
-		.start_ticks = start_ticks,
-		.fd = -1};
-
-	*ret_held_ns = 0;
-	return begin(platform, &call, ret_held_ns);
 }
 
 int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,

@@ -20,6 +20,7 @@
 #define MAPS_MOST (4U << 20)	   /* limit on a maps, read in pieces: about 40,000 mappings */
 #define MAPS_BYTES (4 * NM_WORKER_TEXT_MOST)
 #define PAGES_SAMPLED 512U
+#define STAYING_SAMPLED 256U
 #define EVENTS_MOST 16
 #define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
 
@@ -40,7 +41,8 @@ struct nm_linux_queries {
 	size_t size, used, total; /* of the text: capacity; in use; read from the file so far */
 	struct nm_private_pages pages;
 	struct nm_runtime_search search;
-	uint64_t *addresses;
+	uint64_t *addresses; /* those of its own memory, then those of memory that stays */
+	unsigned nr_own;
 	int *nodes;
 };
 
@@ -76,14 +78,29 @@ static bool ask_where(struct nm_linux_queries *self, unsigned count, const uint6
 	return count > 0 || take_nodes(self, 0, ret);
 }
 
-/* Queries `count` pages; the answer contains those that are in memory, at most 512. */
+/* Queries `count` pages of its own memory, and some of memory that stays. The answer contains those
+ * that are in memory, at most 512 of its own. */
 static bool sample_pages(struct nm_linux_queries *self, unsigned count,
 			 struct nm_memory_answer *ret)
 {
 	free(self->addresses);
-	self->addresses = nm_must(calloc(count, sizeof(*self->addresses)));
-	count = nm_private_pages_choose(&self->pages, count, self->addresses);
-	return ask_where(self, count, self->addresses, ret);
+	self->addresses = nm_must(calloc(count + STAYING_SAMPLED, sizeof(*self->addresses)));
+	self->nr_own = nm_extents_choose(&self->pages.own, count, self->addresses);
+	unsigned staying = nm_extents_choose(&self->pages.staying, STAYING_SAMPLED,
+					     self->addresses + self->nr_own);
+	return ask_where(self, self->nr_own + staying, self->addresses, ret);
+}
+
+/* Keeps the nodes of up to `most` pages that are in memory, of those from `first` to `end`. Returns
+ * their number. */
+static unsigned keep_found(int *nodes, unsigned kept, unsigned first, unsigned end, unsigned most)
+{
+	unsigned count = 0;
+
+	for (unsigned i = first; i < end && count < most; i++)
+		if (nodes[i] >= 0)
+			nodes[kept + count++] = nodes[i];
+	return count;
 }
 
 /* If little of the address space is in memory, more of it is queried. */
@@ -96,13 +113,13 @@ static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_an
 	if (r < 0)
 		return end(ret, r);
 	if (self->query->kind == NM_MEMORY_QUERY_PAGES) {
-		unsigned kept = 0;
-		for (unsigned i = 0; i < count && kept < PAGES_SAMPLED; i++)
-			if (self->nodes[i] >= 0)
-				self->nodes[kept++] = self->nodes[i];
-		if (kept < PAGES_SAMPLED / 4 && count == PAGES_SAMPLED)
-			return sample_pages(self, NM_WORKER_PAGES_MOST, ret);
-		count = kept;
+		unsigned kept = keep_found(self->nodes, 0, 0, self->nr_own, PAGES_SAMPLED);
+		if (kept < PAGES_SAMPLED / 4 && self->nr_own == PAGES_SAMPLED)
+			return sample_pages(self, NM_WORKER_PAGES_MOST - STAYING_SAMPLED, ret);
+		ret->nr_staying =
+			keep_found(self->nodes, kept, self->nr_own, count, STAYING_SAMPLED);
+		ret->own_huge_bytes = self->pages.own_huge_bytes;
+		count = kept + ret->nr_staying;
 	}
 	ret->nodes = NM_TAKE(self->nodes);
 	ret->count = count;

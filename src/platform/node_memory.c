@@ -150,6 +150,12 @@ bool nm_reclaim_hurts(const struct nm_reclaim *before, const struct nm_reclaim *
 {
 	uint64_t scanned = now->direct_scanned - before->direct_scanned;
 	uint64_t reclaimed = now->direct_reclaimed - before->direct_reclaimed;
+	/* Counters that have gone back show nothing. */
+	if (now->direct_scanned < before->direct_scanned ||
+	    now->direct_reclaimed < before->direct_reclaimed ||
+	    now->background_scanned < before->background_scanned ||
+	    now->swapped_out < before->swapped_out)
+		return false;
 	bool is_short = scanned > 0 || now->background_scanned != before->background_scanned;
 
 	return (is_short && now->swapped_out != before->swapped_out) ||

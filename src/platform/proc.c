@@ -31,14 +31,15 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	int exit_signal;
 	uint64_t user_ticks;
 	uint64_t system_ticks;
-	int parsed = sscanf(
-		close + 1,
-		" %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32 " %*u %*u %*u %*u %" SCNu64
-		" %" SCNu64 " %*d %*d %*d %*d %" SCNu32 " %*d %" SCNu64 " %*u %*d %*u %*u %*u %*u"
-		" %*u %*u %*u %*u %*u %*u %*u %*u %*u %d %d %*u %u",
-		&stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks, &system_ticks,
-		&stat.nr_threads, &stat.start_ticks, &exit_signal, &stat.processor, &stat.policy);
-	if (parsed != 11)
+	int parsed = sscanf(close + 1,
+			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
+			    " %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %*d %*d %*d %d %" SCNu32
+			    " %*d %" SCNu64 " %*u %*d %*u %*u %*u %*u"
+			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %d %d %*u %u",
+			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks,
+			    &system_ticks, &stat.nice, &stat.nr_threads, &stat.start_ticks,
+			    &exit_signal, &stat.processor, &stat.policy);
+	if (parsed != 12)
 		return -EINVAL;
 	stat.is_leader = exit_signal >= 0;
 	stat.ran_ticks = user_ticks + system_ticks;
@@ -100,6 +101,10 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 	status.hugetlb_bytes = status_bytes(text, "HugetlbPages");
 	status.held_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
 	status.barred_mems = barred_mems(text);
+	status.shared_bytes = status_value(text, "RssShmem")
+				      ? status_bytes(text, "RssShmem") +
+						nm_proc_data_bytes(status_bytes(text, "RssFile"))
+				      : UINT64_MAX;
 	while (numbers && sscanf(numbers, "%*[ \t]%" SCNu32 "%n", &status.ns_pid, &length) == 1)
 		numbers += length;
 	*ret = status;

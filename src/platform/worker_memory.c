@@ -46,7 +46,7 @@ int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat,
 	*ret = (struct nm_worker_subject){.pid = stat->tid,
 					  .start_ticks = stat->start_ticks,
 					  .uid = owned.st_uid,
-					  .domain = nm_domain_of(owned.st_uid, cgroup)};
+					  .domain = nm_proc_domain_here(owned.st_uid, cgroup)};
 	return 0;
 }
 

@@ -29,15 +29,13 @@ static size_t length_of(const struct nm_worker_request *request)
 
 static bool is_well_formed(const struct nm_worker_request *request)
 {
-	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_MIGRATE)
+	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_FIND)
 		return false;
 	if (request->act == NM_WORKER_HELLO || request->act == NM_WORKER_CLEAR_REFS)
 		return true;
 	if (request->act == NM_WORKER_READ_MAPS)
 		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
 	if (request->act == NM_WORKER_ROUND && request->last_offset > NM_WORKER_PAGE_BYTES_MOST)
-		return false;
-	if (request->act == NM_WORKER_MIGRATE && request->to_node >= NM_WORKER_NODES_MOST)
 		return false;
 	return request->pid > 0 && request->start_ticks > 0 && request->file <= NM_NUMA_MAPS;
 }
@@ -50,8 +48,8 @@ static bool are_ranges(const struct nm_worker_range *ranges, uint32_t count)
 		const struct nm_worker_range *range = &ranges[i];
 		uint64_t page = range->page_bytes;
 		if (range->start < last || range->end <= range->start || range->end > INT64_MAX ||
-		    page < 4096 || page > NM_WORKER_PAGE_BYTES_MOST ||
-		    range->start % page != 0 || range->end % page != 0)
+		    page < 4096 || page > NM_WORKER_PAGE_BYTES_MOST || range->start % page != 0 ||
+		    range->end % page != 0)
 			return false;
 		last = range->end;
 	}

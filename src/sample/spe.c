@@ -173,15 +173,72 @@ size_t nm_spe_decode(const uint8_t *data, size_t size, uint64_t offset, nm_spe_f
 
 /* ---- conversion of records to samples ---- */
 
-static enum nm_level level_by_source(unsigned source)
-{
-	static const uint8_t levels[16] = {
-		[0x0] = NM_LEVEL_L1,	  [0x8] = NM_LEVEL_L2,	[0x9] = NM_LEVEL_CACHE,
-		[0xa] = NM_LEVEL_CACHE,	  [0xb] = NM_LEVEL_L3,	[0xc] = NM_LEVEL_CACHE,
-		[0xd] = NM_LEVEL_UNKNOWN, [0xe] = NM_LEVEL_DRAM};
+/* Fields of MIDR_EL1. */
+#define IMPLEMENTER(midr) ((unsigned)((midr) >> 24) & 0xff)
+#define PART(midr) ((unsigned)((midr) >> 4) & 0xfff)
+enum { MAKER_ARM = 0x41, MAKER_HISILICON = 0x48, MAKER_MICROSOFT = 0x6d, MAKER_AMPERE = 0xc0 };
+enum { PART_HIP12 = 0xd06, PART_COBALT_100 = 0xd49, PART_AMPERE1A = 0xac4 };
 
-	return source < NM_ARRAY_SIZE(levels) ? (enum nm_level)levels[source] : NM_LEVEL_UNKNOWN;
+enum nm_spe_sources nm_spe_sources_of(uint64_t midr)
+{
+	unsigned maker = IMPLEMENTER(midr), part = PART(midr);
+
+	if (maker == MAKER_ARM || (maker == MAKER_MICROSOFT && part == PART_COBALT_100))
+		return NM_SPE_SOURCES_ARM;
+	if (maker == MAKER_AMPERE && part == PART_AMPERE1A)
+		return NM_SPE_SOURCES_AMPEREONE;
+	if (maker == MAKER_HISILICON && part == PART_HIP12)
+		return NM_SPE_SOURCES_HIP12;
+	return NM_SPE_SOURCES_UNKNOWN;
 }
+
+#define SOURCES 32U
+struct source {
+	uint8_t level; /* enum nm_level */
+	bool remote;
+};
+
+/* A source that is not listed is unknown: that of a device, or of a later core. */
+static const struct source sources_of[][SOURCES] =
+	{
+		[NM_SPE_SOURCES_ARM] =
+			{
+				[0x0] = {NM_LEVEL_L1, false}, /* its own first cache */
+				[0x8] = {NM_LEVEL_L2, false},
+				[0x9] = {NM_LEVEL_CACHE, false}, /* of another core */
+				[0xa] = {NM_LEVEL_CACHE, false}, /* of its cluster */
+				[0xb] = {NM_LEVEL_L3, false},	 /* of the system */
+				[0xc] = {NM_LEVEL_CACHE, false}, /* of another cluster */
+				[0xd] = {NM_LEVEL_UNKNOWN, true},
+				[0xe] = {NM_LEVEL_DRAM, false},
+			},
+		[NM_SPE_SOURCES_AMPEREONE] =
+			{
+				[0x0] = {NM_LEVEL_CACHE, false}, /* of its chip, or a device */
+				[0x3] = {NM_LEVEL_L3, false},	 /* of the system */
+				[0x5] = {NM_LEVEL_CACHE, true},	 /* of another chip */
+				[0x7] = {NM_LEVEL_DRAM, false},
+				[0x8] = {NM_LEVEL_L1, false},
+				[0x9] = {NM_LEVEL_L2, false},
+			},
+		[NM_SPE_SOURCES_HIP12] =
+			{
+				[0x0] = {NM_LEVEL_CACHE,
+					 false}, /* of another core; odd numbers: modified there */
+				[0x1] = {NM_LEVEL_CACHE, false},
+				[0x2] = {NM_LEVEL_L3, false},
+				[0x3] = {NM_LEVEL_L3, false},
+				[0x4] = {NM_LEVEL_CACHE, false}, /* of another cluster */
+				[0x5] = {NM_LEVEL_CACHE, false},
+				[0x6] = {NM_LEVEL_CACHE, true}, /* of another socket */
+				[0x7] = {NM_LEVEL_CACHE, true},
+				[0x8] = {NM_LEVEL_DRAM, false},
+				[0x9] = {NM_LEVEL_DRAM, true},
+				[0x10] = {NM_LEVEL_L2, false},
+				[0x11] = {NM_LEVEL_L2, false},
+				[0x12] = {NM_LEVEL_L1, false},
+			},
+};
 
 static enum nm_level level_by_events(uint64_t events)
 {
@@ -194,20 +251,32 @@ static enum nm_level level_by_events(uint64_t events)
 	return NM_LEVEL_UNKNOWN;
 }
 
-bool nm_spe_sample(const struct nm_spe_record *record, struct nm_sample *ret)
+/* Returns the level and the remote flag of an access. */
+static struct source source_of(const struct nm_spe_record *record, enum nm_spe_sources sources)
 {
-	enum { SOURCE_REMOTE = 0xd };
+	bool known = record->has_source && sources != NM_SPE_SOURCES_UNKNOWN;
+
+	if (known && record->source < SOURCES)
+		return sources_of[sources][record->source];
+	if (known)
+		return (struct source){NM_LEVEL_UNKNOWN, false};
+	return (struct source){(uint8_t)level_by_events(record->events),
+			       (record->events & EVENT_REMOTE) != 0};
+}
+
+bool nm_spe_sample(const struct nm_spe_record *record, enum nm_spe_sources sources,
+		   struct nm_sample *ret)
+{
 	bool store = record->operation == NM_SPE_STORE;
 
 	if ((!store && record->operation != NM_SPE_LOAD) || (record->address & KERNEL_BIT))
 		return false;
+	struct source source = source_of(record, sources);
 	ret->kind = store ? NM_EVENT_STORE : NM_EVENT_MEMORY;
 	ret->address = record->address;
 	ret->physical_address = record->physical_address;
 	ret->latency_cycles = record->latency_cycles;
-	ret->level = (uint8_t)(record->has_source ? level_by_source(record->source)
-						  : level_by_events(record->events));
-	ret->remote = record->has_source ? record->source == SOURCE_REMOTE
-					 : (record->events & EVENT_REMOTE) != 0;
+	ret->level = source.level;
+	ret->remote = source.remote;
 	return true;
 }

@@ -40,12 +40,24 @@ typedef void (*nm_spe_fn)(void *context, const struct nm_spe_record *record);
 size_t nm_spe_decode(const uint8_t *data, size_t size, uint64_t offset, nm_spe_fn each,
 		     void *context, struct nm_spe_counts *counts);
 
+/* The numberings of data sources, which each maker of CPUs defines (tools/perf/util/arm-spe.c). */
+enum nm_spe_sources {
+	NM_SPE_SOURCES_UNKNOWN,
+	NM_SPE_SOURCES_ARM, /* Neoverse and Cortex cores */
+	NM_SPE_SOURCES_AMPEREONE,
+	NM_SPE_SOURCES_HIP12,
+};
+
+/* Returns the numbering of the CPU with this MIDR_EL1; 0: not known. */
+enum nm_spe_sources nm_spe_sources_of(uint64_t midr);
+
 /*
  * Fills *ret with the kind, address, physical address, latency, level and remote flag of a load or
- * store. Level and remote flag come from the data source in the numbering of the Neoverse cores,
- * otherwise from the events. The caller sets thread, CPU and time. Returns false for an operation
- * that accesses no memory, or kernel memory.
+ * store. Level and remote flag come from the data source if its numbering is known, otherwise from
+ * the architected events. The caller sets thread, CPU and time. Returns false for an operation that
+ * accesses no memory, or kernel memory.
  */
-bool nm_spe_sample(const struct nm_spe_record *record, struct nm_sample *ret);
+bool nm_spe_sample(const struct nm_spe_record *record, enum nm_spe_sources sources,
+		   struct nm_sample *ret);
 
 #endif

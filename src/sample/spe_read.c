@@ -91,7 +91,7 @@ static void on_spe_record(void *context, const struct nm_spe_record *record)
 	const struct nm_spe_clock *clock = &piece->reader->clock;
 	struct nm_sample sample = {.cpu = piece->reader->cpu};
 
-	if (!nm_spe_sample(record, &sample)) {
+	if (!nm_spe_sample(record, piece->reader->sources, &sample)) {
 		piece->counts->no_access++;
 		return;
 	}

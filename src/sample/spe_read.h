@@ -30,6 +30,7 @@ struct nm_spe_turn {
 
 struct nm_spe_reader {
 	uint32_t cpu;
+	enum nm_spe_sources sources; /* of that CPU */
 	struct nm_spe_clock clock;
 	bool stopped;		   /* the kernel ran out of space and has disabled the event */
 	struct nm_spe_turn *turns; /* since the last piece; the first is from before it */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "source.h"
@@ -38,6 +40,18 @@ static int map_both(struct nm_platform *platform, struct nm_spe_ring *ring, size
 	return 0;
 }
 
+/* Returns the numbering of the data sources of this CPU. */
+static enum nm_spe_sources read_sources(struct nm_platform *platform, int cpu)
+{
+	char path[96], text[64];
+
+	(void)snprintf(path, sizeof(path),
+		       "sys/devices/system/cpu/cpu%d/regs/identification/midr_el1", cpu);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
+		return NM_SPE_SOURCES_UNKNOWN;
+	return nm_spe_sources_of(strtoull(text, NULL, 16));
+}
+
 int nm_spe_ring_open(struct nm_platform *platform, const struct nm_event_request *request,
 		     size_t aux_bytes, enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
 {
@@ -47,6 +61,7 @@ int nm_spe_ring_open(struct nm_platform *platform, const struct nm_event_request
 	*ret_step = NM_STEP_OPEN;
 	ring->fds = (struct nm_event_fds){-1, -1};
 	ring->reader.cpu = (uint32_t)request->cpu;
+	ring->reader.sources = read_sources(platform, request->cpu);
 	int r = platform->ops->hardware_open(platform, request, &ring->fds);
 	if (r == 0) {
 		*ret_step = NM_STEP_MAP;

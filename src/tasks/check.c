@@ -26,6 +26,17 @@ uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster)
 	return (llc_bytes ? llc_bytes : UNKNOWN_LLC_BYTES) / 4;
 }
 
+/* Returns whether it is certainly small. A program that runs uses memory, so that a size of 0 is
+ * that of a counter which has not been added up. */
+static bool is_small(const struct nm_roster *roster, const struct nm_process *process)
+{
+	uint64_t error_bytes =
+		nm_proc_rss_error_bytes(roster->topology->nr_cpus, (uint64_t)sysconf(_SC_PAGESIZE));
+
+	return process->rss_bytes > 0 &&
+	       process->rss_bytes + error_bytes < nm_roster_min_rss_bytes(roster);
+}
+
 /* A managed process stays managed down to half the threshold, to avoid frequent changes, and while
  * it sleeps. */
 static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_process *process,
@@ -115,6 +126,9 @@ static void read_limits(struct nm_roster *roster, struct nm_process *process, in
 		return;
 	process->ns_pid = status.ns_pid;
 	process->rss_bytes += status.hugetlb_bytes;
+	process->hugetlb_bytes = status.hugetlb_bytes;
+	if (status.shared_bytes != UINT64_MAX)
+		process->shared_bytes = status.shared_bytes;
 	process->held_bytes = status.held_bytes;
 	process->barred_mems = status.barred_mems;
 }
@@ -143,9 +157,10 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	process->uid = uid;
 	process->rss_bytes = memory.rss_bytes;
 	process->anon_bytes = memory.anon_bytes;
+	process->shared_bytes = nm_proc_data_bytes(memory.rss_bytes - memory.anon_bytes);
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
-	process->domain = nm_domain_of(process->uid, process->cgroup);
+	process->domain = nm_proc_domain(roster->platform, process->uid, process->cgroup);
 	read_limits(roster, process, directory, stat);
 	memcpy(name, stat->comm, strnlen(stat->comm, sizeof(name) - 1));
 	/* With a changed name it may run another program whose start was not reported. */
@@ -182,15 +197,17 @@ static int read_process(struct nm_roster *roster, struct nm_process *process,
 }
 
 /* Only policy "auto" compares the demand of processes with the CPUs of nodes. */
-static void read_cpu_limit(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+static void read_cpu_limits(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	double cpus;
 	process->cpu_limit = 0;
+	process->yields = false;
 	if (roster->config->threads.policy != NM_POLICY_AUTO || !process->cgroup)
 		return;
 	nm_cgroups_begin(roster->cgroups, now_ns);
 	if (nm_cgroups_cpu_limit(roster->cgroups, process->cgroup, &cpus) == 0 && isfinite(cpus))
 		process->cpu_limit = cpus;
+	(void)nm_cgroups_yields(roster->cgroups, process->cgroup, &process->yields);
 }
 
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
@@ -200,7 +217,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 	enum nm_eligibility size = NM_ELIGIBILITY_MANAGED;
-	if (process->rss_bytes < nm_roster_min_rss_bytes(roster))
+	if (is_small(roster, process))
 		size = NM_ELIGIBILITY_SMALL;
 	else if (!has_enough_cpu(roster, process, now_ns))
 		size = NM_ELIGIBILITY_IDLE;
@@ -214,7 +231,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 	if (size == NM_ELIGIBILITY_MANAGED)
-		read_cpu_limit(roster, process, now_ns);
+		read_cpu_limits(roster, process, now_ns);
 
 	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
 	 * the start. */
@@ -315,8 +332,9 @@ static enum nm_eligibility judge_thread(const struct nm_roster *roster,
 	if (stat->policy == SCHED_FIFO || stat->policy == SCHED_RR ||
 	    stat->policy == SCHED_DEADLINE)
 		return NM_ELIGIBILITY_REALTIME;
-	return leaves_a_choice(roster->topology, thread->original) ? NM_ELIGIBILITY_MANAGED
-								   : NM_ELIGIBILITY_PINNED;
+	bool pinned = stat->flags & NM_PROC_NO_AFFINITY ||
+		      !leaves_a_choice(roster->topology, thread->original);
+	return pinned ? NM_ELIGIBILITY_PINNED : NM_ELIGIBILITY_MANAGED;
 }
 
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
@@ -344,6 +362,7 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 	if (r < 0)
 		return r;
 	thread->checked_ns = now_ns;
+	thread->member.yields = nm_proc_yields(&stat);
 	thread->eligibility = judge_thread(roster, thread, &stat);
 	return 0;
 }

@@ -21,8 +21,10 @@ static const struct nm_eligibility_reason reasons[NM_ELIGIBILITY_MAX] = {
 				     true},
 	[NM_ELIGIBILITY_SELF] = {"numa-migrd", "it is a part of numa-migrd", false},
 	[NM_ELIGIBILITY_DEFAULT] = {"excluded-by-default", "it is excluded by default", false},
-	[NM_ELIGIBILITY_PINNED] = {"pinned", "the CPU affinity of its threads allows only one node",
-				   true},
+	[NM_ELIGIBILITY_PINNED] =
+		{"pinned",
+		 "the CPU affinity of its threads allows only one node, or cannot be set",
+		 true},
 	[NM_ELIGIBILITY_FOREIGN] = {"foreign-mask",
 				    "another program changed the CPU affinity of its threads",
 				    true},
@@ -55,10 +57,11 @@ static void print_cpu(const struct nm_roster *roster, const struct nm_process *p
 	double percent = isfinite(process->cpu_share) ? 100 * process->cpu_share : 0;
 	double least = roster->config->targets.min_cpu_percent;
 	(void)snprintf(ret, NM_EXPLANATION_BYTES,
-		       percent < least ? "it used %.1f %% of a CPU, less than "
-					 "targets.min_cpu_percent (%g)"
-				       : "it is about to be checked again: it used %.1f %% of a CPU, "
-					 "after less than targets.min_cpu_percent (%g)",
+		       percent < least
+			       ? "it used %.1f %% of a CPU, less than "
+				 "targets.min_cpu_percent (%g)"
+			       : "it is about to be checked again: it used %.1f %% of a CPU, "
+				 "after less than targets.min_cpu_percent (%g)",
 		       percent, least);
 }
 

@@ -148,10 +148,8 @@ void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *pla
 	if (!has_released_room(memory, domain))
 		drop_entries(memory, platform, domain);
 	NM_RESERVE(memory->items, memory->capacity, memory->count);
-	memory->items[memory->count++] = (struct given){.id = id,
-							.start_ticks = start_ticks,
-							.eligibility = eligibility,
-							.domain = domain};
+	memory->items[memory->count++] = (struct given){
+		.id = id, .start_ticks = start_ticks, .eligibility = eligibility, .domain = domain};
 	memory->changed = true;
 }
 
@@ -185,7 +183,7 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 	if (!stat.is_leader)
 		return -ESRCH;
 	*ret_start_ticks = stat.start_ticks;
-	*ret_domain = nm_domain_of(uid, cgroup);
+	*ret_domain = nm_proc_domain(platform, uid, cgroup);
 	return 0;
 }
 

@@ -52,6 +52,11 @@ void nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *t
 {
 	nm_auto(nm_metrics_freep) struct nm_metrics *fresh = NULL;
 
+	if (metrics->has_nodes == has_nodes &&
+	    nm_topology_has_same_nodes(metrics->topology, topology)) {
+		metrics->topology = topology;
+		return;
+	}
 	nm_metrics_new(topology, has_nodes, &fresh);
 	struct nm_metrics old = *metrics;
 	*metrics = *fresh;

@@ -57,9 +57,16 @@ unsigned nm_topology_cpu_nodes(const struct nm_topology *topology)
 bool nm_topology_has_same_nodes(const struct nm_topology *a, const struct nm_topology *b)
 {
 	for (unsigned i = 0; a->nr_nodes == b->nr_nodes && i < a->nr_nodes; i++)
-		if (a->nodes[i].os_id != b->nodes[i].os_id)
+		if (a->nodes[i].os_id != b->nodes[i].os_id ||
+		    a->nodes[i].nearest_with_cpus != b->nodes[i].nearest_with_cpus)
 			return false;
 	return a->nr_nodes == b->nr_nodes;
+}
+
+bool nm_topology_keeps_node(const struct nm_topology *a, const struct nm_topology *b, int node)
+{
+	return node >= 0 && (unsigned)node < a->nr_nodes && (unsigned)node < b->nr_nodes &&
+	       hwloc_bitmap_isequal(a->nodes[node].cpus, b->nodes[node].cpus);
 }
 
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id)

@@ -36,7 +36,9 @@ static void look(const struct nm_mappings *mappings)
 		FUZZ_REQUIRE(nm_mappings_find(mappings, all[i].start, 1) == &all[i]);
 		FUZZ_REQUIRE(!nm_mappings_find(mappings, all[i].end - 1, 2));
 	}
-	nm_mappings_ranges(mappings, true, true, &ranges, &nr_ranges);
+	nm_maps_ranges(&mappings->maps,
+		       &(struct nm_maps_rules){.move_bound = true, .move_shared = true}, &ranges,
+		       &nr_ranges);
 	FUZZ_REQUIRE(nr_ranges <= count);
 	free(ranges);
 }
@@ -55,6 +57,23 @@ static void read_all(const char *text, size_t size, size_t piece)
 	FUZZ_REQUIRE(r == 0 || r == -EFBIG);
 	if (r == 0)
 		look(mappings);
+}
+
+/* One text in place of each file. */
+static void judge(const char *text)
+{
+	const struct nm_maps_text all = {text, text, text};
+	const struct nm_maps_rules rules = {.rss_bytes = 1U << 30};
+	struct nm_range *ranges = NULL;
+	enum nm_maps_rule rule;
+	size_t count;
+
+	if (nm_maps_judge(&all, &rules, &ranges, &count, &rule) < 0)
+		return;
+	FUZZ_REQUIRE((rule == NM_MAPS_MOVES) == (count > 0));
+	for (size_t i = 0; i < count; i++)
+		FUZZ_REQUIRE(ranges[i].start < ranges[i].end);
+	free(ranges);
 }
 
 /* The result of the whole text equals that of its pieces. */
@@ -79,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_REQUIRE(topology);
 	parse_lines(text, topology);
+	judge(text);
 	read_all(text, input.size, piece);
 	search_runtime(text, strlen(text), piece);
 	free(text);

@@ -12,7 +12,7 @@ static void take_record(void *context, const struct nm_spe_record *record)
 	struct nm_sample sample = {0};
 
 	++*(uint64_t *)context;
-	if (nm_spe_sample(record, &sample))
+	if (nm_spe_sample(record, (enum nm_spe_sources)(record->ticks % 4), &sample))
 		FUZZ_REQUIRE(sample.kind == NM_EVENT_MEMORY || sample.kind == NM_EVENT_STORE);
 }
 

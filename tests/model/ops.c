@@ -348,24 +348,6 @@ static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_t
 	return nm_round_perform(round, &calls, ret);
 }
 
-static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
-{
-	const struct memory memory = memory_of(platform, tid, start_ticks);
-	struct nm_sim_process *process = memory.process;
-	uint64_t before = memory.sim->figures.pages_moved;
-	int stayed = 0;
-	*ret_held_ns = 0;
-	if (!process)
-		return -ESRCH;
-	for (size_t page = 0; page < process->nr_pages; page++)
-		if (process->home[page] != NM_SIM_UNTOUCHED &&
-		    from_nodes >> kernel_node(memory.sim, process->home[page]) & 1)
-			stayed += move_page(memory.sim, process, (ssize_t)page, (int)to_node) < 0;
-	*ret_held_ns = held_ns(&memory, before);
-	return stayed;
-}
-
 static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
@@ -504,7 +486,6 @@ const struct nm_platform_ops nm_sim_ops = {
 	.read_maps = read_maps,
 	.pages_where = pages_where,
 	.pages_find = pages_find,
-	.pages_migrate = pages_migrate,
 	.pages_round = pages_round,
 	.clear_refs = clear_refs,
 	.numa_balancing_set = numa_balancing_set,

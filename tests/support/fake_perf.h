@@ -46,7 +46,8 @@ struct fake_perf {
 	unsigned opens_allowed; /* limit, then -EMFILE; 0: no limit */
 	size_t map_most;	/* data bytes; 0: no limit */
 	int map_error;
-	const char *max_khz; /* cpuinfo_max_freq; NULL: no such file */
+	const char *max_khz;	 /* cpuinfo_max_freq; NULL: no such file */
+	unsigned long long midr; /* of each CPU; 0: not an Arm */
 	uint64_t cycles_running_ns;
 
 	/* hardware sources of the machine, and those that fail to open or to run */
@@ -257,6 +258,8 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 	const struct fake_perf *fake = fake_perf(platform);
 
 	(void)directory;
+	if (fake->midr && strstr(path, "midr_el1"))
+		return snprintf(buffer, size, "0x%016llx\n", fake->midr);
 	if (!strstr(path, "cpuinfo_max_freq") || !fake->max_khz)
 		return -ENOENT;
 	return snprintf(buffer, size, "%s\n", fake->max_khz);

@@ -39,15 +39,15 @@ struct fake_thread {
 	char state;
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
 	uint64_t start_ticks, ran_ticks, rss_kb;
-	uint64_t shared_kb; /* part of rss_kb that is not anonymous */
+	uint64_t shared_kb;  /* part of rss_kb that is not anonymous */
 	uint64_t hugetlb_kb; /* in addition to rss_kb */
 	unsigned policy;
-	int processor;
-	bool stuck;	  /* stays on its CPU despite its affinity */
-	bool subreaper;	  /* adopts orphans among its descendants */
-	bool many_groups; /* more than fit into its status, which takes long to write */
-	uint64_t mask;	  /* effective for the scheduler */
-	uint64_t user;	  /* kept by newer kernels from the last sched_setaffinity; 0: none */
+	int nice, processor;
+	bool stuck;		/* stays on its CPU despite its affinity */
+	bool subreaper;		/* adopts orphans among its descendants */
+	bool many_groups;	/* more than fit into its status, which takes long to write */
+	uint64_t mask;		/* effective for the scheduler */
+	uint64_t user;		/* kept by newer kernels from the last sched_setaffinity; 0: none */
 	uint64_t own, own_user; /* their values without the daemon */
 	unsigned identity;	/* the thread of an open directory */
 	char cgroup[FAKE_CGROUP_BYTES], comm[64];
@@ -74,8 +74,8 @@ struct fake_hook {
 struct fake {
 	struct nm_platform platform;
 	uint64_t now_ns;
-	uint64_t all, online; /* CPUs */
-	uint64_t pool_kb;     /* huge pages of the machine */
+	uint64_t all, online;	     /* CPUs */
+	uint64_t pool_kb;	     /* huge pages of the machine */
 	uint64_t free_kb, cached_kb; /* of each node; free_kb 0: not reported */
 	bool remembers;		     /* the kernel keeps the affinity set by the user (since 6.2) */
 	bool no_uptime;
@@ -89,14 +89,15 @@ struct fake {
 	unsigned nr_cgroups;
 	bool names_cpusets; /* /proc/TID/cpuset exists (CONFIG_PROC_PID_CPUSET) */
 	struct fake_limit {
-		char path[96], text[32]; /* of cpu.max */
+		char path[96];
+		char text[32], weight[32]; /* cpu.max, cpu.weight; "": no such file */
 	} limits[FAKE_CGROUPS];
 	unsigned nr_limits;
 	struct fake_group groups[FAKE_GROUPS];
 	unsigned nr_groups;
 	unsigned attribute_reads;
 	unsigned statuses, long_statuses; /* how many were written */
-	unsigned open[FAKE_FDS]; /* identities; 0: free */
+	unsigned open[FAKE_FDS];	  /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];
 	struct fake_hook hooks[FAKE_HOOKS];
 	unsigned die_at; /* the call of any kind at which the process exits */

@@ -149,11 +149,11 @@ static inline void fake_write_stat(const struct fake *fake, const struct fake_th
 				   size_t size)
 {
 	snprintf(text, size,
-		 "%u (%s) %c %u %u %u 0 -1 %u 11 0 12 0 %" PRIu64 " 14 0 0 20 0 %u 0 %" PRIu64
+		 "%u (%s) %c %u %u %u 0 -1 %u 11 0 12 0 %" PRIu64 " 14 0 0 20 %d %u 0 %" PRIu64
 		 " 4096 25 18446744073709551615 1 1 0"
 		 " 0 0 0 0 0 0 0 0 0 %d %d 0 %u 0 0 0 0 0 0 0 0 0 0 0\n",
 		 t->tid, t->comm, t->state, t->ppid, t->pid, t->session, t->flags, t->ran_ticks,
-		 fake_threads_of(fake, t->pid), t->start_ticks, t->tid == t->pid ? 17 : -1,
+		 t->nice, fake_threads_of(fake, t->pid), t->start_ticks, t->tid == t->pid ? 17 : -1,
 		 t->processor, t->policy);
 }
 
@@ -175,8 +175,9 @@ static inline void fake_write_status(const struct fake_thread *t, char *text, si
 	if (t->ns_pid != t->tid)
 		length += snprintf(text + length, size - (size_t)length, "\t%u", t->ns_pid);
 	length += snprintf(text + length, size - (size_t)length,
-			   "\nHugetlbPages:\t%" PRIu64 " kB\nThreads:\t1\nCpus_allowed_list:\t",
-			   t->hugetlb_kb);
+			   "\nRssShmem:\t%" PRIu64 " kB\nHugetlbPages:\t%" PRIu64
+			   " kB\nThreads:\t1\nCpus_allowed_list:\t",
+			   t->shared_kb, t->hugetlb_kb);
 	fake_write_list(t->mask, text + length, size - (size_t)length);
 }
 
@@ -194,14 +195,17 @@ static inline int fake_write_comm(struct fake *fake, const char *path, char *tex
 	return 0;
 }
 
-/* "/a/b/cpu.max" */
+/* "/a/b/cpu.max" or "/a/b/cpu.weight" */
 static inline int fake_write_limit(struct fake *fake, char *path, char *text, size_t size)
 {
-	*strstr(path, "/cpu.max") = '\0';
+	char *file = strrchr(path, '/');
+	*file++ = '\0';
 	for (unsigned i = 0; i < fake->nr_limits; i++) {
-		if (strcmp(fake->limits[i].path, path) != 0)
+		const struct fake_limit *limit = &fake->limits[i];
+		const char *value = strcmp(file, "cpu.max") == 0 ? limit->text : limit->weight;
+		if (strcmp(limit->path, path) != 0 || !value[0])
 			continue;
-		snprintf(text, size, "%s\n", fake->limits[i].text);
+		snprintf(text, size, "%s\n", value);
 		return 0;
 	}
 	return -ENOENT;
@@ -232,8 +236,7 @@ static inline void fake_write_cpuset(const struct fake *fake, const struct fake_
 		    strchr("/", thread->cgroup[length]))
 			longest = length;
 	}
-	snprintf(text, size, "%.*s\n", longest ? (int)longest : 1,
-		 longest ? thread->cgroup : "/");
+	snprintf(text, size, "%.*s\n", longest ? (int)longest : 1, longest ? thread->cgroup : "/");
 }
 
 static inline int fake_write_root(struct fake *fake, const char *path, char *text, size_t size)
@@ -268,7 +271,7 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 	if (strncmp(path, prefix, strlen(prefix)) != 0)
 		return fake_write_comm(fake, path, text, size);
 	snprintf(cgroup, sizeof(cgroup), "%s", path + strlen(prefix));
-	if (strstr(cgroup, "/cpu.max"))
+	if (strstr(cgroup, "/cpu.max") || strstr(cgroup, "/cpu.weight"))
 		return fake_write_limit(fake, cgroup, text, size);
 	char *end = strstr(cgroup, suffix);
 	if (!end || fake->no_cpusets)

@@ -44,14 +44,7 @@
 
 /* A call of the mover, and the destination of its results. */
 struct fake_call {
-	enum {
-		FAKE_OPEN_MAPS,
-		FAKE_READ_MAPS,
-		FAKE_WHERE,
-		FAKE_FIND,
-		FAKE_MIGRATE,
-		FAKE_ROUND
-	} kind;
+	enum { FAKE_OPEN_MAPS, FAKE_READ_MAPS, FAKE_WHERE, FAKE_FIND, FAKE_ROUND } kind;
 	int directory, fd;
 	const char *name;
 	char *buffer;
@@ -65,8 +58,6 @@ struct fake_call {
 	struct nm_worker_moved *moved;
 	const struct nm_worker_range *ranges;
 	struct nm_worker_found *found;
-	uint64_t from_nodes;
-	unsigned to_node;
 	uint64_t *ret_held_ns;
 };
 
@@ -103,7 +94,7 @@ struct fake {
 	uint64_t call_ns;    /* duration of a move, and of each page in it */
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
-	unsigned finds, found_most, migrates;
+	unsigned finds, found_most;
 	unsigned prepared;
 	unsigned calls, largest;
 	bool hold_calls,
@@ -322,24 +313,6 @@ static inline int fake_perform_find(struct fake *fake, const struct fake_call *c
 	return fake_look_up(fake, call, found->count, found->addresses, found->nodes);
 }
 
-static inline int fake_perform_migrate(struct fake *fake, const struct fake_call *call)
-{
-	int stayed = 0, r = fake_owner_error(fake, call->tid, call->start_ticks);
-
-	fake->migrates++;
-	*call->ret_held_ns = fake->call_ns;
-	r = r == 0 ? fake->call_error : r;
-	for (size_t page = 0; r == 0 && page < FAKE_PAGES; page++) {
-		if (fake->node[page] < 0 || !(call->from_nodes >> fake->node[page] & 1))
-			continue;
-		if (fake->add_error[page])
-			stayed++;
-		else
-			fake->node[page] = (int)call->to_node;
-	}
-	return r < 0 ? r : stayed;
-}
-
 /* All of a transparent huge page moves with any part of it. */
 static inline void fake_migrate(struct fake *fake, size_t page, int node)
 {
@@ -448,8 +421,6 @@ static inline int fake_perform(struct fake *fake)
 		return fake_look_up(fake, call, call->count, call->addresses, call->statuses);
 	case FAKE_FIND:
 		return fake_perform_find(fake, call);
-	case FAKE_MIGRATE:
-		return fake_perform_migrate(fake, call);
 	default:
 		return fake_perform_round(fake, call);
 	}
@@ -538,17 +509,6 @@ static inline int fake_pages_find(struct nm_platform *platform, pid_t tid, uint6
 						       .found = ret});
 }
 
-static inline int fake_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
-{
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_MIGRATE,
-						       .tid = tid,
-						       .start_ticks = start_ticks,
-						       .from_nodes = from_nodes,
-						       .to_node = to_node,
-						       .ret_held_ns = ret_held_ns});
-}
-
 static inline int fake_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 				   const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
@@ -586,7 +546,6 @@ static inline struct fake *fake_new(void)
 		.close = fake_close,
 		.pages_where = fake_pages_where,
 		.pages_find = fake_pages_find,
-		.pages_migrate = fake_pages_migrate,
 		.pages_round = fake_pages_round,
 		.pages_prepare = fake_pages_prepare,
 		.pages_poll = fake_pages_poll,

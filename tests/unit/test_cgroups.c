@@ -194,6 +194,33 @@ static double limit_of(const char *path)
 	return found;
 }
 
+static bool yields(const char *path)
+{
+	bool found = false;
+	assert_int_equal(nm_cgroups_yields(cgroups, path, &found), 0);
+	return found;
+}
+
+/* cpu.idle shows as a weight of 0; the lowest weight that can be set is 1. */
+static void test_cpu_weight(void **state)
+{
+	static const struct {
+		const char *path, *weight;
+	} groups[] = {{"/idle", "0"},	    {"/idle/below", "100"},  {"/lowest", "1"},
+		      {"/low", "2"},	    {"/usual", "100"},	     {"/usual/idle", "0"},
+		      {"/damaged", "none"}, {"/usual/high", "10000"}};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(groups); i++) {
+		limit(groups[i].path, "");
+		snprintf(fake->limits[i].weight, sizeof(fake->limits[i].weight), "%s",
+			 groups[i].weight);
+	}
+	assert_true(yields("/idle") && yields("/idle/below") && yields("/idle/below/none"));
+	assert_true(yields("/lowest") && yields("/usual/idle"));
+	assert_false(yields("/low") || yields("/usual") || yields("/usual/high"));
+	assert_false(yields("/damaged") || yields("/none") || yields("/"));
+}
+
 static void test_cpu_limit(void **state)
 {
 	double untouched = -1;
@@ -227,6 +254,7 @@ int main(void)
 		TEST(test_many_siblings),
 		TEST(test_named_by_the_kernel),
 		TEST(test_thread_that_ended),
+		TEST(test_cpu_weight),
 		TEST(test_cpu_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,12 +96,38 @@ static void an_endless_file_is_rejected(void **state)
 		assert_true(isnan(load.busy_share[cpu]));
 }
 
+/* Times of CPU 0: user, idle, and of waiting for input and output. */
+static double share_after(unsigned user, unsigned idle, unsigned iowait)
+{
+	free(stat_text);
+	assert_true(asprintf(&stat_text, "cpu0 %u 0 0 %u %u 0 0 0\nintr 0\n", user, idle, iowait) >
+		    0);
+	nm_cpu_load_read(&load, &platform, 1);
+	return load.busy_share[0];
+}
+
+/* That of iowait may, by the documentation of the kernel, and those of a new CPU begin at 0. */
+static void counters_that_go_back_show_nothing(void **state)
+{
+	(void)state;
+	assert_true(isnan(share_after(1000, 1000, 100)));
+	assert_true(share_after(1010, 1010, 100) == 0.5);
+	assert_true(isnan(share_after(1010, 1010, 90))); /* iowait */
+	assert_true(isnan(share_after(1020, 1015, 80))); /* by more than it was idle */
+	assert_true(share_after(1030, 1030, 75) == 0.5); /* by less */
+	assert_true(isnan(share_after(1020, 1050, 75))); /* user time */
+	assert_true(isnan(share_after(5, 5, 0)));	 /* all */
+	assert_true(share_after(10, 5, 0) == 1);
+	assert_true(isnan(share_after(10, 5, 0))); /* none passed */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(a_long_file_is_read_whole),
 		TEST(an_endless_file_is_rejected),
+		TEST(counters_that_go_back_show_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,40 @@ static void without_unit(struct nm_facts *facts)
 	facts->unit = (struct nm_facts_unit){0};
 }
 
+static void sample_nothing(struct nm_facts *facts)
+{
+	facts->config->sampling.source = NM_SOURCE_NONE;
+}
+
+static void without_file(struct nm_facts *facts)
+{
+	facts->config_missing = true;
+}
+
+static void metrics_are_refused(struct nm_facts *facts)
+{
+	set_word(facts->config->metrics.file, "/srv/metrics.prom");
+	facts->metrics_error = -EROFS;
+}
+
+static void bpf_schedules(struct nm_facts *facts)
+{
+	facts->bpf_scheduler = true;
+	set_word(facts->scheduler, "rusty_1.0");
+}
+
+static void isolate_page_tables(struct nm_facts *facts)
+{
+	without_hardware(facts);
+	facts->spe_device = facts->spe_driver = true;
+}
+
+static void without_spe_driver(struct nm_facts *facts)
+{
+	without_hardware(facts);
+	facts->spe_device = true;
+}
+
 static const struct spoiled spoiled[] = {
 	{"outlook", NM_SEVERITY_PROBLEM, "zoneinfo", without_page_nodes, false},
 	{"outlook", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, false},
@@ -194,7 +228,13 @@ static const struct spoiled spoiled[] = {
 	{"virtual", NM_SEVERITY_NOTE, "hypervisor", virtualise, false},
 	{"cpusets", NM_SEVERITY_WARNING, "unified_cgroup_hierarchy", old_cgroups, false},
 	{"cpusets", NM_SEVERITY_NOTE, "/a\\x0ab", give_cpusets, false},
+	{"scheduler", NM_SEVERITY_WARNING, "rusty_1.0", bpf_schedules, false},
 	{"hardware", NM_SEVERITY_WARNING, "page faults are used", without_hardware, false},
+	{"hardware", NM_SEVERITY_WARNING, "page-table isolation (KPTI) hides it",
+	 isolate_page_tables, false},
+	{"hardware", NM_SEVERITY_WARNING, "switches off the protection", isolate_page_tables,
+	 false},
+	{"hardware", NM_SEVERITY_WARNING, "modprobe arm_spe_pmu", without_spe_driver, false},
 	{"hardware", NM_SEVERITY_WARNING, "stop the other profiler", a_counter_is_busy, false},
 	{"hardware", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
 	{"hardware", NM_SEVERITY_UNSEEN, "install the package", events_are_not_listed, false},
@@ -214,6 +254,9 @@ static const struct spoiled spoiled[] = {
 	{"service", NM_SEVERITY_NOTE, "install the package", without_unit, false},
 	{"configuration", NM_SEVERITY_PROBLEM, "a.conf:1: pages", bad_config, true},
 	{"configuration", NM_SEVERITY_UNSEEN, "as root", unreadable_config, false},
+	{"configuration", NM_SEVERITY_WARNING, "sampling.source", sample_nothing, false},
+	{"configuration", NM_SEVERITY_WARNING, "the helper permits nothing", without_file, false},
+	{"configuration", NM_SEVERITY_WARNING, "/srv/metrics.prom", metrics_are_refused, false},
 	{"configuration", NM_SEVERITY_NOTE, "dry_run", dry, false},
 	{"configuration", NM_SEVERITY_NOTE, "threads.policy", idle_config, false},
 };

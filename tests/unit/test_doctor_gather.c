@@ -95,6 +95,74 @@ static void an_empty_machine_is_valid(void **state)
 	assert_string_equal(facts->sources, "");
 }
 
+static int metrics_error_of(struct tree *tree, const char *file)
+{
+	char text[256];
+
+	nm_facts_clear(&tree->facts);
+	(void)snprintf(text, sizeof(text), "metrics = { file = \"%s\"; };\n", file);
+	put(tree, "etc/numa-migrd.conf", text);
+	gather(tree);
+	assert_int_equal(tree->facts.config_error, 0);
+	return tree->facts.metrics_error;
+}
+
+/* The unit makes all folders read-only except its own, which exist once it has run. */
+static void the_folder_of_metrics_is_checked(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "srv/other", "");
+	assert_int_equal(metrics_error_of(tree, "/var/cache/numa-migrd/a.prom"), 0);
+	assert_int_equal(metrics_error_of(tree, "/var/lib/none/a.prom"), -ENOENT);
+	assert_int_equal(metrics_error_of(tree, "/srv/a.prom"), -EROFS);
+	assert_int_equal(metrics_error_of(tree, "/srv/other/a.prom"), -ENOTDIR);
+	assert_int_equal(metrics_error_of(tree, "/var/cache/numa-migrd-of-another/a.prom"),
+			 -ENOENT);
+}
+
+/* The defaults apply to the service, but the helper requires the file of root. */
+static void a_missing_file_is_noticed(void **state)
+{
+	struct tree *tree = *state;
+
+	gather(tree);
+	assert_true(tree->facts.config_missing);
+	nm_facts_clear(&tree->facts);
+	put(tree, "etc/numa-migrd.conf", "");
+	gather(tree);
+	assert_false(tree->facts.config_missing);
+}
+
+static void the_scheduler_is_read(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "sys/kernel/sched_ext/state", "disabled\n");
+	gather(tree);
+	assert_false(tree->facts.bpf_scheduler);
+	nm_facts_clear(&tree->facts);
+	put(tree, "sys/kernel/sched_ext/state", "enabled\n");
+	put(tree, "sys/kernel/sched_ext/root/ops", "lavd\x1b[31m\n");
+	gather(tree);
+	assert_true(tree->facts.bpf_scheduler);
+	assert_string_equal(tree->facts.scheduler, "lavd\\x1b[31m");
+}
+
+static void hidden_spe_is_found(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "sys/bus/platform/devices/serial8250", "");
+	gather(tree);
+	assert_false(tree->facts.spe_device || tree->facts.spe_driver);
+	nm_facts_clear(&tree->facts);
+	put(tree, "sys/bus/platform/devices/arm,spe-v1", "");
+	put(tree, "sys/bus/platform/drivers/arm_spe", "");
+	gather(tree);
+	assert_true(tree->facts.spe_device && tree->facts.spe_driver);
+}
+
 static void settings_are_read(void **state)
 {
 	struct tree *tree = *state;
@@ -297,6 +365,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_empty_machine_is_valid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(settings_are_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_folder_of_metrics_is_checked, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_missing_file_is_noticed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_scheduler_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(hidden_spe_is_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_service_is_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_of_that_name_is_not_the_service, set_up,
 						tear_down),

@@ -91,7 +91,7 @@ static void memory_and_cpu_are_told_apart(void **state)
 	fake_sleep(fake, 11000); /* it is due to be read */
 	run_all(0.9);
 	assert_explained(200, NM_ELIGIBILITY_IDLE, "less than targets.min_cpu_percent (95)");
-	fake_get(fake, 200)->rss_kb = 2048;
+	fake_get(fake, 200)->rss_kb = 1024;
 	fake_sleep(fake, 11000);
 	run_all(0.9);
 	assert_explained(200, NM_ELIGIBILITY_SMALL, "targets.min_rss_mb (3.0 MiB)");

@@ -54,6 +54,19 @@ static void test_numa_maps(void **state)
 	assert_true(pages[0] == 3 && pages[1] == 1024 && pages[2] == 4);
 }
 
+/* Huge pages count by their own size, regardless of the default of the machine. */
+static void test_sizes_of_huge_pages(void **state)
+{
+	(void)state;
+	assert_int_equal(read_line("7f2c40000000 default file=/anon_hugepage\\040(deleted) huge "
+				   "anon=10 dirty=10 N0=4 N1=6 kernelpagesize_kB=2048"),
+			 0);
+	assert_int_equal(read_line("7f3c40000000 default file=/anon_hugepage\\040(deleted) huge "
+				   "anon=1 dirty=1 N8=1 kernelpagesize_kB=1048576"),
+			 0);
+	assert_true(pages[0] == 4 * 512 && pages[1] == 6 * 512 && pages[2] == 512 * 512);
+}
+
 static void test_damaged_numa_maps(void **state)
 {
 	(void)state;
@@ -68,6 +81,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_numa_maps, begin, end),
+		cmocka_unit_test_setup_teardown(test_sizes_of_huge_pages, begin, end),
 		cmocka_unit_test_setup_teardown(test_damaged_numa_maps, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,8 +128,9 @@ static void test_words(void **state)
 		 false, 4096},
 		{"10 default anon=3 mapmax=1 kernelpagesize_kB=4", false, false, false, false,
 		 4096},
-		{"10 default anon=3 mapmax=2 kernelpagesize_kB=4", true, false, false, false, 4096},
-		{"10 default file=/a\\040huge mapped=3 mapmax=12 N0=3 kernelpagesize_kB=4", true,
+		{"10 default anon=3 mapmax=2 kernelpagesize_kB=4", false, false, false, false,
+		 4096},
+		{"10 default file=/a\\040huge mapped=3 mapmax=12 N0=3 kernelpagesize_kB=4", false,
 		 true, false, false, 4096},
 		{"10 default file=/dev/hugepages/x huge dirty=3 N0=3 kernelpagesize_kB=2048", false,
 		 true, true, false, 2097152},
@@ -257,7 +258,7 @@ static void test_bound_in_between(void **state)
 	assert_null(nm_mappings_find(mappings, 0x3000, 0x1000));
 	assert_null(nm_mappings_find(mappings, 0x5000, 0x1000));
 	assert_null(nm_mappings_find(mappings, 0x9000, 0x1000));
-	nm_mappings_ranges(mappings, false, false, &ranges, &count);
+	nm_maps_ranges(&mappings->maps, &(struct nm_maps_rules){0}, &ranges, &count);
 	assert_int_equal(count, 2);
 	assert_true(ranges[0].start == 0x1000 && ranges[0].end == 0x3000);
 	assert_true(ranges[1].start == 0x8000 && ranges[1].end == 0x9000);
@@ -286,12 +287,14 @@ static void test_ranges_of_kinds(void **state)
 	       "200000 default file=/anon_hugepage\\040(deleted) huge anon=1 "
 	       "kernelpagesize_kB=2048\n");
 	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = read_all(test->fake, 0);
-	nm_mappings_ranges(mappings, false, false, &ranges, &count);
+	nm_maps_ranges(&mappings->maps, &(struct nm_maps_rules){0}, &ranges, &count);
 	assert_int_equal(count, 2);
 	assert_true(ranges[0].start == 0x1000 && ranges[0].end == 0x4000);
 	assert_true(ranges[1].start == 0x200000 && ranges[1].page_bytes == 0x200000);
 	free(ranges);
-	nm_mappings_ranges(mappings, true, true, &ranges, &count);
+	nm_maps_ranges(&mappings->maps,
+		       &(struct nm_maps_rules){.move_bound = true, .move_shared = true}, &ranges,
+		       &count);
 	assert_int_equal(count, 3);
 	assert_int_equal(ranges[0].end, 0x5000);
 	assert_int_equal(ranges[1].start, 0x8000);

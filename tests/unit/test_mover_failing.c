@@ -13,16 +13,7 @@
 #define CALLS_MOST 40U /* of a kind in one life; each of them fails in turn */
 #define ERRORS 9U
 
-enum call {
-	OPEN_DIRECTORY,
-	OPEN_MAPS,
-	READ_MAPS,
-	PAGES_WHERE,
-	PAGES_FIND,
-	PAGES_MIGRATE,
-	PAGES_ROUND,
-	CALLS
-};
+enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_FIND, PAGES_ROUND, CALLS };
 
 enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
 
@@ -62,15 +53,10 @@ static const struct expectation {
 			 MAY(NONE_MOVED) | MAY(WAITS),
 			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
 	[PAGES_FIND] = {"pages_find (mover)",
-			"searches the pages of a large process",
+			"searches the pages of a process",
 			MAY_NOT_MOVE | MAY(SOME_MOVED),
 			MAY(NONE_MOVED) | MAY(WAITS),
 			{ESRCH, EPERM, EACCES, EMFILE, EIO, EAGAIN, ETIMEDOUT, EALREADY}},
-	[PAGES_MIGRATE] = {"pages_migrate (mover)",
-			   "migrate_pages(2), for a small process",
-			   MAY_NOT_MOVE,
-			   MAY(NONE_MOVED) | MAY(WAITS),
-			   {ESRCH, EPERM, EINVAL, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
 	[PAGES_ROUND] = {"pages_round (mover)",
 			 "move_pages(2), to migrate, and to query what became of it",
 			 MAY_NOT_MOVE | MAY(SOME_MOVED),
@@ -90,10 +76,9 @@ static struct failing {
 	bool deferred; /* successful calls are answered asynchronously */
 	enum batch_kind {
 		STEPS,
-		LARGE,
-		SMALL,
+		WHOLE,
 		KINDS
-	} kind; /* kind of batch: of pages; of whole processes */
+	} kind; /* kind of batch: of pages, or of a whole process */
 } failing;
 
 static int check_call(enum call call)
@@ -145,16 +130,6 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 						 budget_ns, ret);
 }
 
-static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
-{
-	int r = check_call(PAGES_MIGRATE);
-	*ret_held_ns = 0;
-	return r < 0 ? r
-		     : failing.below->pages_migrate(platform, tid, start_ticks, from_nodes, to_node,
-						    ret_held_ns);
-}
-
 static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		       const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
@@ -171,7 +146,6 @@ static void wrap(struct test *test, struct nm_platform_ops *ops)
 	ops->read_maps = read_maps;
 	ops->pages_where = pages_where;
 	ops->pages_find = pages_find;
-	ops->pages_migrate = pages_migrate;
 	ops->pages_round = pages_round;
 	test->fake->platform.ops = ops;
 }
@@ -245,8 +219,7 @@ static enum outcome live(void)
 		test->fake->node[page] = -ENOENT;
 	test->fake->found_most = PAGES / 3; /* several searches */
 	snprintf(test->fake->numa_maps, FAKE_TEXT,
-		 "%" PRIx64 " default anon=500 N0=%u kernelpagesize_kB=4\n", FAKE_BASE,
-		 failing.kind == SMALL ? PAGES : 1U << 20);
+		 "%" PRIx64 " default anon=500 N0=%u kernelpagesize_kB=4\n", FAKE_BASE, 1U << 20);
 	wrap(test, &ops);
 	memset(failing.calls, 0, sizeof(failing.calls));
 	start(test);
@@ -294,10 +267,8 @@ static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
 static bool is_used(enum batch_kind kind, enum call call)
 {
 	if (call == PAGES_FIND)
-		return kind == LARGE;
-	if (call == PAGES_MIGRATE)
-		return kind == SMALL;
-	return (call != PAGES_WHERE || kind == STEPS) && (call != PAGES_ROUND || kind != SMALL);
+		return kind == WHOLE;
+	return call != PAGES_WHERE || kind == STEPS;
 }
 
 static void try_each(enum batch_kind kind)

@@ -96,19 +96,6 @@ static void a_move_reports_pages_and_errors(void **state)
 	assert_int_equal(nm_numa_move(INT32_MAX, PAGES, addresses, nodes, statuses), -ESRCH);
 }
 
-/* More than 64 bits are read, and the bit of the target is the right one. */
-static void a_migration_reports_errors(void **state)
-{
-	int node[1];
-
-	(void)state;
-	require_calls();
-	assert_int_equal(nm_numa_where(getpid(), 1, addresses, node), 0);
-	assert_int_equal(nm_numa_migrate(getpid(), UINT64_C(1) << node[0], (unsigned)node[0]), 0);
-	assert_true(nm_numa_migrate(getpid(), UINT64_C(1) << node[0], NODE_MISSING) < 0);
-	assert_int_equal(nm_numa_migrate(INT32_MAX, 1, (unsigned)node[0]), -ESRCH);
-}
-
 /* ---- messages of libnuma ---- */
 
 /* Each of these makes libnuma report a message to its program. */
@@ -229,7 +216,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_page_has_a_node_or_an_error),
 		cmocka_unit_test(a_move_reports_pages_and_errors),
-		cmocka_unit_test(a_migration_reports_errors),
 		cmocka_unit_test(libnuma_does_not_print_or_exit),
 		cmocka_unit_test(a_worker_does_not_need_the_constructor),
 	};

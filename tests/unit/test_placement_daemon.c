@@ -410,7 +410,7 @@ static void demand_is_capped_by_the_cgroup(void **state)
 	snprintf(fake_get(world.fake, 1000)->cgroup, sizeof(fake_get(world.fake, 1000)->cgroup),
 		 "/limited/one");
 	world.fake->limits[world.fake->nr_limits++] =
-		(struct fake_limit){"/limited", "200000 100000"};
+		(struct fake_limit){.path = "/limited", .text = "200000 100000"};
 	begin_auto();
 	live_s(3);
 	assert_true(placed_of(1000)->run_s > 0);
@@ -563,7 +563,8 @@ static void interrupted_migration_resumes_later(void **state)
 			 1);
 }
 
-/* Shared memory does not follow a process, so no free memory is needed for it. */
+/* Shared memory does not follow a process, so no free memory is needed for it, but its location
+ * counts. */
 static void only_anonymous_memory_needs_room(void **state)
 {
 	(void)state;
@@ -574,6 +575,10 @@ static void only_anonymous_memory_needs_room(void **state)
 	live_s(5);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_LARGER);
 	user->shared_kb = user->rss_kb - 4096;
+	live_s(15);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_FIXED);
+	user->rss_kb = 8192;
+	user->shared_kb = 2048;
 	live_s(15);
 	assert_int_equal(placed_of(1000)->home, 0);
 }

@@ -22,7 +22,7 @@ static unsigned choose(const char *maps, unsigned count, uint64_t *ret)
 	const char *last = strrchr(maps, '\n');
 	assert_int_equal(nm_private_pages_add(&pages, text, strlen(text)),
 			 last ? last + 1 - maps : 0);
-	unsigned chosen = nm_private_pages_choose(&pages, count, ret);
+	unsigned chosen = nm_extents_choose(&pages.own, count, ret);
 	nm_private_pages_clear(&pages);
 	return chosen;
 }
@@ -43,7 +43,7 @@ static unsigned choose_in_pieces(const char *maps, size_t size, unsigned count, 
 		used -= (size_t)taken;
 		memmove(text, text + taken, used);
 	}
-	unsigned chosen = nm_private_pages_choose(&pages, count, ret);
+	unsigned chosen = nm_extents_choose(&pages.own, count, ret);
 	nm_private_pages_clear(&pages);
 	return chosen;
 }
@@ -75,6 +75,30 @@ static void its_own_memory_is_queried(void **state)
 	assert_int_equal(heap, 128);
 	assert_int_equal(anonymous, 128);
 	assert_int_equal(huge, 256);
+}
+
+/* Shared memory, and data of files; neither programs and libraries nor what cannot be read. */
+static void memory_that_stays_is_queried(void **state)
+{
+	static const char maps[] =
+		"00400000-20400000 r-xp 00000000 08:01 42 /bin/program\n"
+		"30000000-30001000 rw-s 00000000 00:01 43 /memfd:ram (deleted)\n"
+		"40000000-44000000 r--p 00000000 08:01 44 /lib/of-64-MiB\n"
+		"50000000-54001000 r--p 00000000 08:01 45 /model\n"
+		"60000000-70000000 ---s 00000000 00:01 46 /reserved\n"
+		"7f3000000000-7f3000200000 rw-p 00000000 00:0f 47 /anon_hugepage (deleted)\n";
+	struct nm_private_pages pages = {0};
+	char text[4096];
+
+	(void)state;
+	(void)snprintf(text, sizeof(text), "%s", maps);
+	assert_true(nm_private_pages_add(&pages, text, strlen(text)) > 0);
+	assert_int_equal(pages.staying.count, 2);
+	assert_int_equal(pages.staying.items[0].start, 0x30000000);
+	assert_int_equal(pages.staying.items[1].start, 0x50000000);
+	assert_int_equal(pages.own.count, 1);
+	assert_int_equal(pages.own_huge_bytes, 0x200000);
+	nm_private_pages_clear(&pages);
 }
 
 static void each_page_is_asked_for_once(void **state)
@@ -122,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_own_memory_is_queried),
+		cmocka_unit_test(memory_that_stays_is_queried),
 		cmocka_unit_test(each_page_is_asked_for_once),
 		cmocka_unit_test(pieces_give_the_same_result),
 		cmocka_unit_test(any_mapping_size_works),

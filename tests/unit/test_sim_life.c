@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "numa-migrd/proc.h"
+#include "numa-migrd/worker.h"
 #include "sim_fixture.h"
 
 static void ignore_sample(void *context, struct nm_sample *sample)
@@ -228,13 +229,18 @@ static void test_unmovable_processes_refuse(void **state)
 	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
 	steps(sim, 1);
 	struct nm_platform *platform = nm_sim_platform(sim);
-	uint64_t pages, held_ns, ticks = start_of(platform, 3000000);
-	assert_int_equal(platform->ops->affinity_set(platform, 3000000,
-						     machine->topology->nodes[1].cpus),
-			 -EPERM);
-	pages = (uint64_t)platform->ops->pages_migrate(platform, 3000000, ticks, 0xf, 1, &held_ns) +
-		(uint64_t)platform->ops->pages_migrate(platform, 3000000, ticks, 0xf, 2, &held_ns);
-	assert_true(pages > 0);
+	const uint64_t address = 0x7f0000000000, ticks = start_of(platform, 3000000);
+	struct nm_worker_moved moved;
+	assert_int_equal(
+		platform->ops->affinity_set(platform, 3000000, machine->topology->nodes[1].cpus),
+		-EPERM);
+	for (int node = 0; node < 2; node++) {
+		const struct nm_page_round round = {
+			.count = 1, .addresses = &address, .nodes = &node};
+		assert_int_equal(
+			platform->ops->pages_round(platform, 3000000, ticks, &round, &moved), 0);
+		assert_true(moved.pages[0].node < 0);
+	}
 	assert_int_equal(nm_sim_figures(sim).pages_moved, 0);
 	nm_sim_free(sim);
 	nm_sim_workload_clear(&workload);

@@ -12,10 +12,14 @@
 
 #define PERIOD 0x40000
 
+#define MIDR_NEOVERSE_N1 0x413fd0c1
+#define MIDR_HIP12 0x480fd061
+
 static void add_spe(struct fixture *f)
 {
 	struct nm_event_list *list = &f->fake->hardware[NM_MEMORY_SPE];
 
+	f->fake->midr = MIDR_NEOVERSE_N1;
 	list->words[list->count] = (struct nm_event_word){
 		.kind = NM_EVENT_MEMORY, .index = list->count, .period_multiple = 1, .aux = true};
 	list->count++;
@@ -100,6 +104,20 @@ static void samples_come_through(void **state)
 	assert_int_equal(page_of(spe(f, 3))->data_tail, page_of(spe(f, 3))->data_head);
 	assert_int_equal(page_of(spe(f, 3))->aux_tail, SPE_LOAD_BYTES);
 	assert_int_equal(drain(f, &seen), 0);
+}
+
+/* The same number means a cache on this machine. */
+static void each_cpu_numbers_its_sources(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	add_spe(f);
+	f->fake->midr = MIDR_HIP12;
+	open_source(f);
+	load_by(f, 2, 40, 41, 0);
+	assert_int_equal(drain(f, &seen), 1);
+	assert_int_not_equal(seen.last.level, NM_LEVEL_DRAM);
 }
 
 /* Space that the driver skipped, or whose records the ring lost, is released as well. */
@@ -250,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(auto_uses_spe_if_there_is_no_other_source),
 		WITH_FIXTURE(samples_come_through),
+		WITH_FIXTURE(each_cpu_numbers_its_sources),
 		WITH_FIXTURE(the_area_is_released),
 		WITH_FIXTURE(the_time_being_written_is_not_read),
 		WITH_FIXTURE(held_samples_are_queried),

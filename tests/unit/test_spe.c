@@ -59,11 +59,11 @@ static void check_real(const struct seen *seen)
 	assert_int_equal(load->events, 0x16);
 	assert_int_equal(load->ticks, 86447955877);
 	assert_false(load->has_source || load->has_context);
-	assert_false(nm_spe_sample(load, &sample)); /* that of the kernel */
+	assert_false(nm_spe_sample(load, NM_SPE_SOURCES_ARM, &sample)); /* that of the kernel */
 	assert_int_equal(other->operation, NM_SPE_OTHER);
 	assert_int_equal(other->latency_cycles, 3);
 	assert_int_equal(other->ticks, 86447955951);
-	assert_false(nm_spe_sample(other, &sample));
+	assert_false(nm_spe_sample(other, NM_SPE_SOURCES_ARM, &sample));
 }
 
 static void records_of_a_real_machine(void **state)
@@ -114,7 +114,7 @@ static void all_fields_of_a_load_are_decoded(void **state)
 	assert_int_equal(seen.counts.records, 1);
 	assert_int_equal(seen.records[0].context, 12345);
 	assert_int_equal(seen.records[0].latency_cycles, 1);
-	assert_true(nm_spe_sample(&seen.records[0], &sample));
+	assert_true(nm_spe_sample(&seen.records[0], NM_SPE_SOURCES_ARM, &sample));
 	assert_int_equal(sample.kind, NM_EVENT_MEMORY);
 	assert_int_equal(sample.tid, 7);
 	assert_int_equal(sample.address, 0x00ffaa12345678);
@@ -153,8 +153,59 @@ static void levels(void **state)
 						     .source = cases[i].source,
 						     .events = cases[i].events};
 		struct nm_sample sample = {0};
-		assert_true(nm_spe_sample(&record, &sample));
+		assert_true(nm_spe_sample(&record, NM_SPE_SOURCES_ARM, &sample));
 		assert_int_equal(sample.kind, NM_EVENT_STORE);
+		assert_int_equal(sample.level, cases[i].level);
+		assert_int_equal(sample.remote, cases[i].remote);
+	}
+}
+
+#define MIDR_NEOVERSE_N1 0x00000000413fd0c1
+#define MIDR_AMPERE1A 0x00000000c00fac40
+#define MIDR_HIP12 0x00000000480fd061
+#define MIDR_FUJITSU 0x00000000461f0010
+
+/* Each maker has numbers of its own; those of others are not known, and the events decide. */
+static void each_maker_numbers_its_sources(void **state)
+{
+	static const struct {
+		uint64_t midr;
+		uint16_t source;
+		uint64_t events;
+		enum nm_level level;
+		bool remote;
+	} cases[] = {
+		{MIDR_NEOVERSE_N1, 0x8, 0, NM_LEVEL_L2, false},
+		{MIDR_NEOVERSE_N1, 0xe, 0, NM_LEVEL_DRAM, false},
+		{MIDR_HIP12, 8, 0, NM_LEVEL_DRAM, false},
+		{MIDR_HIP12, 9, 0, NM_LEVEL_DRAM, true},
+		{MIDR_HIP12, 18, 0, NM_LEVEL_L1, false},
+		{MIDR_HIP12, 16, 0, NM_LEVEL_L2, false},
+		{MIDR_HIP12, 6, 0, NM_LEVEL_CACHE, true},
+		{MIDR_HIP12, 0, 0, NM_LEVEL_CACHE, false},
+		{MIDR_HIP12, 13, 0, NM_LEVEL_UNKNOWN, false}, /* a device */
+		{MIDR_AMPERE1A, 7, 0, NM_LEVEL_DRAM, false},
+		{MIDR_AMPERE1A, 8, 0, NM_LEVEL_L1, false},
+		{MIDR_AMPERE1A, 9, 0, NM_LEVEL_L2, false},
+		{MIDR_AMPERE1A, 3, 0, NM_LEVEL_L3, false},
+		{MIDR_AMPERE1A, 5, 0, NM_LEVEL_CACHE, true},
+		{MIDR_AMPERE1A, 0, 0, NM_LEVEL_CACHE, false},
+		{MIDR_AMPERE1A, 0xffff, 0x70e, NM_LEVEL_UNKNOWN, false},
+		{MIDR_FUJITSU, 8, 0x70e, NM_LEVEL_DRAM, true},
+		{MIDR_FUJITSU, 0, 0x16, NM_LEVEL_L1, false},
+		{0, 9, 0x30e, NM_LEVEL_DRAM, false},
+		{0, 0xe, 0, NM_LEVEL_UNKNOWN, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		const struct nm_spe_record record = {.operation = NM_SPE_LOAD,
+						     .address = 0x1000,
+						     .has_source = true,
+						     .source = cases[i].source,
+						     .events = cases[i].events};
+		struct nm_sample sample = {0};
+		assert_true(nm_spe_sample(&record, nm_spe_sources_of(cases[i].midr), &sample));
 		assert_int_equal(sample.level, cases[i].level);
 		assert_int_equal(sample.remote, cases[i].remote);
 	}
@@ -226,6 +277,7 @@ int main(void)
 		cmocka_unit_test(pieces),
 		cmocka_unit_test(all_fields_of_a_load_are_decoded),
 		cmocka_unit_test(levels),
+		cmocka_unit_test(each_maker_numbers_its_sources),
 		cmocka_unit_test(alignment_refers_to_the_buffer),
 		cmocka_unit_test(invalid_packets_end_the_piece),
 		cmocka_unit_test(any_bytes),

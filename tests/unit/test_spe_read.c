@@ -40,6 +40,7 @@ static int set_up(void **state)
 					 .aux_bytes = AUX_BYTES,
 					 .scratch = f->scratch};
 	f->reader.cpu = 3;
+	f->reader.sources = NM_SPE_SOURCES_ARM;
 	/* two nanoseconds per tick, starting at 1000 */
 	f->reader.clock =
 		(struct nm_spe_clock){.known = true, .shift = 4, .mult = 32, .zero_ns = 1000};

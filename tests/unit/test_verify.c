@@ -582,6 +582,36 @@ static void give_feedback(enum nm_feedback_outcome outcome)
 	nm_verifier_apply(verifier, &result);
 }
 
+/* A move from node 0 to node 3, while the CPUs of one node change. */
+static size_t open_after_change_of(unsigned node, unsigned cpu)
+{
+	struct nm_topology *changed;
+	nm_topology_copy(machine->topology, &changed);
+	hwloc_bitmap_clr(changed->nodes[node].cpus, cpu);
+	nm_verifier_retarget(verifier, machine->topology, changed);
+	nm_topology_free(changed);
+	return nm_verifier_open(verifier);
+}
+
+static void verdicts_outlive_changes_of_other_nodes(void **state)
+{
+	(void)state;
+	add_move(1, 0.5);
+	assert_int_equal(open_after_change_of(1, 2), 1);
+	assert_int_equal(open_after_change_of(2, 4), 1);
+	assert_int_equal(open_after_change_of(3, 7), 0);
+	add_move(2, 0.5);
+	assert_int_equal(open_after_change_of(0, 1), 0);
+	/* Node indices mean others. */
+	add_move(3, 0.5);
+	struct nm_topology *changed;
+	nm_topology_copy(machine->topology, &changed);
+	changed->nodes[1].os_id = 77;
+	nm_verifier_retarget(verifier, machine->topology, changed);
+	nm_topology_free(changed);
+	assert_int_equal(nm_verifier_open(verifier), 0);
+}
+
 static void the_feedback_rolls_back(void **state)
 {
 	(void)state;
@@ -774,6 +804,7 @@ int main(void)
 		TEST(the_survivor_of_a_swap_decides),
 		TEST(the_verdict_of_a_swap_falls_to_the_active_half),
 		TEST(memory_only_nodes_count_as_local_to_their_neighbour),
+		TEST(verdicts_outlive_changes_of_other_nodes),
 		TEST(the_feedback_rolls_back),
 		TEST(a_gain_by_feedback_is_improved),
 		TEST(performance_gains_do_not_excuse_lbma),

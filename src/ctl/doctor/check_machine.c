@@ -28,6 +28,24 @@ void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_
 			"This is neither a virtual machine nor a container.");
 }
 
+void nm_check_scheduler(const char *name, const struct nm_facts *facts,
+			struct nm_findings *findings)
+{
+	if (!facts->bpf_scheduler) {
+		nm_findings_add(findings, name, NM_SEVERITY_FINE,
+				"The kernel's own scheduler is in charge.");
+		return;
+	}
+	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
+			"A BPF scheduler (%s) is in charge, which may place threads against "
+			"numa-migrd.",
+			facts->scheduler[0] ? facts->scheduler : "sched_ext");
+	nm_findings_evidence(findings, "/sys/kernel/sched_ext/state is not \"disabled\"");
+	nm_findings_remedy(findings,
+			   "compare with and without it, or stop one of the two; most stop "
+			   "with their service, such as scx.service");
+}
+
 static void say_isolated(const struct nm_facts *facts, struct nm_findings *findings)
 {
 	const struct nm_topology *topology = facts->topology;

@@ -80,12 +80,30 @@ static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 				"numa-migrd runs and samples: %s.", facts->running_source);
 		return;
 	}
-	nm_findings_add(
-		findings, name, NM_SEVERITY_UNSEEN,
-		"numa-migrd runs, so nothing was tried here, and its sampling source is "
-		"unknown.");
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			"numa-migrd runs, so nothing was tried here, and its sampling source is "
+			"unknown.");
 	nm_findings_remedy(findings, "numa-migrctl status shows it, and the journal: "
 				     "journalctl -u numa-migrd KIND=start");
+}
+
+/* While the kernel's page tables are unmapped in user mode, the driver refuses its device, because
+ * the hardware could not write its buffer. */
+static void say_hidden_spe(const struct nm_facts *facts, struct nm_findings *findings)
+{
+	if (!facts->spe_driver) {
+		nm_findings_evidence(findings, "the CPUs have Arm's SPE, but its driver is not "
+					       "loaded");
+		nm_findings_remedy(findings, "modprobe arm_spe_pmu, or a kernel with "
+					     "CONFIG_ARM_SPE_PMU");
+		return;
+	}
+	nm_findings_evidence(findings,
+			     "the CPUs have Arm's SPE and its driver is loaded, but page-table "
+			     "isolation (KPTI) hides it");
+	nm_findings_remedy(findings,
+			   "booting with kpti=off shows it, but switches off the protection "
+			   "against Meltdown: only on machines that run no untrusted code");
 }
 
 void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
@@ -109,7 +127,9 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm
 		nm_findings_evidence(findings,
 				     "/sys/bus/event_source/devices has no PMU of the cores with "
 				     "precise loads, no ibs_op and no arm_spe_0");
-		if (facts->virtual_machine)
+		if (facts->spe_device)
+			say_hidden_spe(facts, findings);
+		else if (facts->virtual_machine)
 			nm_findings_remedy(findings,
 					   "none in most virtual machines; some hosts can expose "
 					   "their PMU to a guest");

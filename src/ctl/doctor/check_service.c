@@ -85,6 +85,44 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 				     facts->helper_pid);
 }
 
+/* Returns the worst drawback of a valid configuration; NULL: it has none. */
+static const char *drawback_of(const struct nm_facts *facts)
+{
+	const struct nm_config *config = facts->config;
+
+	if (config->sampling.source == NM_SOURCE_NONE)
+		return "sampling.source = \"none\": nothing is sampled, and nothing moved";
+	if (facts->config_missing)
+		return "there is no file: the defaults apply, and the helper permits nothing";
+	if (facts->metrics_error)
+		return "metrics.file cannot be written";
+	return NULL;
+}
+
+static void say_drawback(const char *name, const struct nm_facts *facts,
+			 struct nm_findings *findings)
+{
+	bool none = facts->config->sampling.source == NM_SOURCE_NONE;
+
+	nm_findings_add(findings, name, NM_SEVERITY_WARNING, "The configuration is valid, but %s.",
+			drawback_of(facts));
+	nm_findings_evidence(findings, "%s%s", facts->config_path,
+			     facts->config_missing ? ": no such file" : "");
+	if (none)
+		nm_findings_remedy(findings, "remove sampling.source, or set it to \"auto\"");
+	if (facts->config_missing)
+		nm_findings_remedy(findings, "reinstall the package's %s, or create an empty one",
+				   NM_CONFIG_FILE);
+	if (!facts->metrics_error)
+		return;
+	nm_findings_evidence(findings, "metrics.file is \"%s\": %s", facts->config->metrics.file,
+			     strerrordesc_np(-facts->metrics_error));
+	nm_findings_remedy(findings,
+			   "a file in /var/cache/numa-migrd, or another folder of user %s "
+			   "and ReadWritePaths= for it in a drop-in of the unit",
+			   NM_FACTS_USER);
+}
+
 static bool does_nothing(const struct nm_config *config)
 {
 	return config->general.dry_run || (config->threads.policy == NM_POLICY_NONE &&
@@ -113,6 +151,10 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 				nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
 			nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
 		}
+		return;
+	}
+	if (drawback_of(facts)) {
+		say_drawback(name, facts, findings);
 		return;
 	}
 	nm_findings_add(findings, name, does_nothing(config) ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,

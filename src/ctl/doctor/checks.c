@@ -5,10 +5,15 @@
 #include <string.h>
 
 static const struct nm_doctor_check checks[] = {
-	{"outlook", nm_check_outlook},	   {"cpusets", nm_check_cpusets},
-	{"virtual", nm_check_virtual},	   {"hardware", nm_check_hardware},
-	{"privilege", nm_check_privilege}, {"balancing", nm_check_balancing},
-	{"service", nm_check_service},	   {"configuration", nm_check_configuration},
+	{"outlook", nm_check_outlook},
+	{"cpusets", nm_check_cpusets},
+	{"virtual", nm_check_virtual},
+	{"scheduler", nm_check_scheduler},
+	{"hardware", nm_check_hardware},
+	{"privilege", nm_check_privilege},
+	{"balancing", nm_check_balancing},
+	{"service", nm_check_service},
+	{"configuration", nm_check_configuration},
 };
 
 const struct nm_doctor_check *nm_doctor_checks(size_t *ret_count)

@@ -11,7 +11,7 @@ typedef void nm_check_fn(const char *name, const struct nm_facts *facts,
 			 struct nm_findings *findings);
 
 /* check_machine.c */
-nm_check_fn nm_check_virtual, nm_check_cpusets;
+nm_check_fn nm_check_virtual, nm_check_cpusets, nm_check_scheduler;
 /* check_sampling.c */
 nm_check_fn nm_check_hardware, nm_check_privilege, nm_check_balancing;
 /* check_service.c */
@@ -77,8 +77,8 @@ static inline bool nm_facts_moves_memory(const struct nm_facts *facts)
 	const struct nm_config *config = facts->config;
 	bool homes = config && config->threads.policy == NM_POLICY_AUTO;
 	return nm_facts_moves_pages(facts) ||
-	       (homes && (!nm_facts_balances(facts) ||
-			  config->pages.numa_balancing == NM_BALANCING_WARN));
+	       (homes &&
+		(!nm_facts_balances(facts) || config->pages.numa_balancing == NM_BALANCING_WARN));
 }
 
 /* Returns whether hardware of this machine samples memory accesses, as far as known. */

@@ -19,10 +19,10 @@ struct nm_reading {
 
 /* The unit of the service, as systemd reports it. */
 struct nm_facts_unit {
-	int error;			 /* negative errno: no connection to systemd */
-	bool exists;			 /* false: the following fields are not set */
-	char load[NM_WORD_SIZE];	 /* "loaded", "masked", "bad-setting", …; escaped */
-	char active[NM_WORD_SIZE];	 /* "active", "inactive", "failed", …; escaped */
+	int error;		   /* negative errno: no connection to systemd */
+	bool exists;		   /* false: the following fields are not set */
+	char load[NM_WORD_SIZE];   /* "loaded", "masked", "bad-setting", …; escaped */
+	char active[NM_WORD_SIZE]; /* "active", "inactive", "failed", …; escaped */
 };
 
 enum nm_trial {
@@ -51,6 +51,9 @@ struct nm_facts {
 	bool virtual_machine;
 	const char *container; /* the file that identifies a container; NULL: no container */
 	char lockdown[NM_WORD_SIZE];
+	/* sched_ext: whether a BPF scheduler is in charge, and its name. */
+	bool bpf_scheduler;
+	char scheduler[NM_WORD_SIZE];
 
 	/* sampling */
 	struct nm_reading paranoid, balancing;
@@ -58,7 +61,10 @@ struct nm_facts {
 	int events_error;	      /* numa-migrd did not list the events; 0: it did */
 	char sources[NM_WORD_SIZE];   /* that the machine has: "pebs, ibs" */
 	bool has_counters;	      /* instructions, operations or memory traffic */
-	char table[NM_WORD_SIZE];     /* entry of the event table */
+	/* The CPUs have Arm's SPE, and the kernel its driver, which found the buffer inaccessible.
+	 */
+	bool spe_device, spe_driver;
+	char table[NM_WORD_SIZE]; /* entry of the event table */
 	enum nm_trial trial;
 	int trial_error;
 	char trial_text[320];
@@ -83,6 +89,10 @@ struct nm_facts {
 	int config_error;
 	struct nm_config_errors config_errors;
 	char config_path[256];
+	bool config_missing; /* neither the file nor a drop-in exists: these are the defaults */
+	/* For metrics.file: 0, or the negative errno of the service if it wrote the file; -EROFS:
+	 * its unit makes the folder read-only. */
+	int metrics_error;
 
 	/* reported by the running daemon */
 	char running_source[NM_WORD_SIZE]; /* escaped */

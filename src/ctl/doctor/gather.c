@@ -66,8 +66,8 @@ struct nm_reading nm_gather_name(struct nm_platform *platform, const char *direc
 static bool under_hypervisor(struct nm_platform *platform)
 {
 	char text[CPUINFO_BYTES];
-	ssize_t length = platform->ops->read_file(platform, NM_ROOT, "proc/cpuinfo", text,
-						  sizeof(text));
+	ssize_t length =
+		platform->ops->read_file(platform, NM_ROOT, "proc/cpuinfo", text, sizeof(text));
 
 	if (length < 0 && length != -EFBIG)
 		return false;
@@ -82,6 +82,16 @@ static const char *mark_of_container(struct nm_platform *platform)
 	if (nm_gather_name(platform, "run", ".containerenv").value == 1)
 		return "/run/.containerenv";
 	return nm_gather_name(platform, ".", ".dockerenv").value == 1 ? "/.dockerenv" : NULL;
+}
+
+static void gather_scheduler(struct nm_platform *platform, struct nm_facts *facts)
+{
+	char state[NM_WORD_SIZE];
+
+	nm_gather_line(platform, "sys/kernel/sched_ext/state", state, sizeof(state));
+	nm_gather_line(platform, "sys/kernel/sched_ext/root/ops", facts->scheduler,
+		       sizeof(facts->scheduler));
+	facts->bpf_scheduler = state[0] && strcmp(state, "disabled") != 0;
 }
 
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts)
@@ -101,6 +111,7 @@ int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *fa
 	facts->container = mark_of_container(platform);
 	nm_gather_choice(platform, "sys/kernel/security/lockdown", facts->lockdown,
 			 sizeof(facts->lockdown));
+	gather_scheduler(platform, facts);
 	r = nm_gather_processes(platform, facts);
 	if (r < 0)
 		return r;

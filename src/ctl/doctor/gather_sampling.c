@@ -134,12 +134,29 @@ static void gather_events(const struct nm_doctor_options *options, struct nm_fac
 	if (!options->program)
 		return;
 	bool usual = !options->config_path && strcmp(options->root_path, "/") == 0;
-	facts->events_error = read_list(options->program, usual ? NULL : facts->config_path, !runs,
-					&list);
+	facts->events_error =
+		read_list(options->program, usual ? NULL : facts->config_path, !runs, &list);
 	if (facts->events_error == 0)
 		take_list(list, facts);
 	if (runs)
 		facts->trial = NM_TRIAL_DAEMON_RUNS;
+}
+
+/* The names of the device by ACPI and by device tree (drivers/perf/arm_spe_pmu.c). */
+static int take_spe_device(void *context, const char *name)
+{
+	bool *found = context;
+
+	*found |= strstr(name, "arm,spe-v1") || strstr(name, "spe-pmu");
+	return 0;
+}
+
+static void gather_spe(struct nm_platform *platform, struct nm_facts *facts)
+{
+	(void)platform->ops->list_directory(platform, NM_ROOT, "sys/bus/platform/devices",
+					    take_spe_device, &facts->spe_device);
+	facts->spe_driver =
+		nm_gather_name(platform, "sys/bus/platform/drivers", "arm_spe").value == 1;
 }
 
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
@@ -147,6 +164,7 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 {
 	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
 	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
+	gather_spe(platform, facts);
 	facts->threads_measured = options->threads_measured;
 	facts->threads_undersampled = options->threads_undersampled;
 	if (options->running_source)

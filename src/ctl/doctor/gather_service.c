@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects facts about the service: its unit, its configuration, and the
  * state left by an earlier run. */
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <systemd/sd-bus.h>
+#include <unistd.h>
 
 #include "gather.h"
 #include "numa-migrd/base.h"
@@ -67,6 +70,64 @@ void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *fa
 		facts->unit.error = options->bus_error ? options->bus_error : -ENOTCONN;
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	return strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
+/* Returns whether the user of the service may create files there, by the owner and mode. */
+static bool may_create(const struct stat *folder)
+{
+	const struct passwd *user = getpwnam(NM_FACTS_USER);
+
+	if (user && folder->st_uid == user->pw_uid)
+		return (folder->st_mode & S_IWUSR) && (folder->st_mode & S_IXUSR);
+	if (user && folder->st_gid == user->pw_gid)
+		return (folder->st_mode & S_IWGRP) && (folder->st_mode & S_IXGRP);
+	return (folder->st_mode & S_IWOTH) && (folder->st_mode & S_IXOTH);
+}
+
+/* Its unit leaves only the folders of the service writable. They exist once it has run. */
+static int check_metrics(const char *root, const char *file)
+{
+	nm_autofree char *path = NULL;
+	struct stat folder;
+
+	if (!file[0])
+		return 0;
+	bool own = is_below(file, "/var/cache/numa-migrd") || is_below(file, "/run/numa-migrd");
+	nm_must_do(asprintf(&path, "%s%s", root, file));
+	char *slash = strrchr(path, '/');
+	slash[slash == path] = '\0';
+	if (stat(path, &folder) < 0)
+		return own && errno == ENOENT ? 0 : -errno;
+	if (!S_ISDIR(folder.st_mode))
+		return -ENOTDIR;
+	if (!own)
+		return -EROFS;
+	return may_create(&folder) ? 0 : -EACCES;
+}
+
+/* Returns whether the folder has a drop-in. */
+static int is_drop_in(void *context, const char *name)
+{
+	size_t length = strlen(name);
+
+	(void)context;
+	return length > strlen(".conf") && strcmp(name + length - strlen(".conf"), ".conf") == 0
+		       ? -EEXIST
+		       : 0;
+}
+
+static bool is_config_missing(struct nm_platform *platform, const struct nm_facts *facts)
+{
+	return access(facts->config_path, F_OK) < 0 && errno == ENOENT &&
+	       platform->ops->list_directory(platform, NM_ROOT, NM_CONFIG_FOLDER + 1, is_drop_in,
+					     NULL) != -EEXIST;
+}
+
 void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
 		       struct nm_facts *facts)
 {
@@ -87,4 +148,7 @@ void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_opti
 		nm_config_load(&files, geteuid(), &facts->config_errors, &facts->config);
 	if (facts->config_error == -EACCES)
 		(void)nm_config_default(&facts->config);
+	facts->config_missing = !options->config_path && is_config_missing(platform, facts);
+	if (facts->config)
+		facts->metrics_error = check_metrics(root, facts->config->metrics.file);
 }

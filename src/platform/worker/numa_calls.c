@@ -2,23 +2,17 @@
 /*
  * Only those functions of libnuma are used that do not depend on the results of its constructor:
  * the worker's sandbox hides /proc/self/status and refuses get_mempolicy(2), so the library assumes
- * that the kernel's node bitmaps are shorter than they are. Therefore migrate_pages() is used,
- * which takes the size of the bitmaps, and not numa_migrate_pages(). The bitmaps are in memory of
- * our own, because numa_bitmask_alloc() ends the program if there is no memory.
+ * that the kernel's node bitmaps are shorter than they are.
  *
  * numa_available() is not called: a kernel without NUMA answers each call with ENOSYS.
  */
 #include <errno.h>
-#include <limits.h>
 #include <numa.h>
 #include <numaif.h>
 
 #include "numa_calls.h"
 
-#define MASK_NODES 64U
-
 _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
-_Static_assert(sizeof(uint64_t) == sizeof(unsigned long), "a node set is one word");
 
 /*
  * libnuma calls these two on errors. Its own versions print to standard error, which is the
@@ -53,17 +47,4 @@ int nm_numa_move(pid_t pid, uint32_t count, const uint64_t *addresses, const int
 	int r = numa_move_pages(pid, count, pages(addresses), nodes, ret_statuses, MPOL_MF_MOVE);
 
 	return r < 0 ? -errno : r;
-}
-
-int nm_numa_migrate(pid_t pid, uint64_t from_nodes, unsigned to_node)
-{
-	unsigned long from_word = from_nodes;
-	unsigned long to_word = 0;
-	struct bitmask from = {.size = MASK_NODES, .maskp = &from_word};
-	struct bitmask to = {.size = MASK_NODES, .maskp = &to_word};
-
-	numa_bitmask_setbit(&to, to_node);
-	/* The kernel reads one bit less than this number. */
-	long r = migrate_pages(pid, MASK_NODES + 1, from.maskp, to.maskp);
-	return r < 0 ? -errno : (int)(r < INT_MAX ? r : INT_MAX);
 }

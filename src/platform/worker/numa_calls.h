@@ -18,11 +18,4 @@ int nm_numa_where(pid_t pid, uint32_t count, const uint64_t *addresses, int *ret
 int nm_numa_move(pid_t pid, uint32_t count, const uint64_t *addresses, const int *nodes,
 		 int *ret_statuses);
 
-/*
- * Moves all pages of a process from the nodes in from_nodes, one bit for each of the first 64, to a
- * node below 64: migrate_pages(2). Returns the number of pages that did not move, or a negative
- * errno.
- */
-int nm_numa_migrate(pid_t pid, uint64_t from_nodes, unsigned to_node);
-
 #endif

@@ -239,9 +239,6 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 		ret->result = find_pages(order, body);
 		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
 		break;
-	case NM_WORKER_MIGRATE:
-		ret->result = nm_numa_migrate(request->pid, request->from_nodes, request->to_node);
-		break;
 	default: /* NM_WORKER_HELLO */
 		ret->result = getpid();
 		break;

@@ -7,12 +7,14 @@
 #include "numa-migrd/policy.h"
 #include "numa-migrd/proc.h"
 
-/* Time limit of the answer; after it, the home follows the CPUs used. Systemd starts the first worker
- * for it, which takes seconds on a slow machine, and a process that is no longer young can wait. */
+/* Time limit of the answer; after it, the home follows the CPUs used. Systemd starts the first
+ * worker for it, which takes seconds on a slow machine, and a process that is no longer young can
+ * wait. */
 #define AWAITED_NS (10 * NM_NSEC_PER_SEC)
 
-#define AWAY_MIN 0.2   /* share of the memory that is worth another migration */
-#define GREW_BY 1.5    /* growth factor after which its location is uncertain again */
+#define AWAY_MIN 0.2 /* share of the memory that is worth another migration */
+#define GREW_BY 1.5  /* growth factor after which its location is uncertain again */
+#define PAGE_BYTES 4096U
 #define GREW_MIN (UINT64_C(1) << 20) /* bytes; the same for a process with a home */
 
 /* ---- creation and destruction ---- */
@@ -21,7 +23,7 @@
 static void init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	double *arrays = nm_must(calloc(1, nr_nodes * (8 * sizeof(double) + 3 * sizeof(bool))));
+	double *arrays = nm_must(calloc(1, nr_nodes * (9 * sizeof(double) + 3 * sizeof(bool))));
 	*(struct nm_home_state *)cell = (struct nm_home_state){
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
@@ -36,9 +38,10 @@ static void init_home_state(const struct nm_snapshot *snapshot, void *cell)
 		.fixed_has_run_on = arrays + 5 * (size_t)nr_nodes,
 		.room = arrays + 6 * (size_t)nr_nodes,
 		.beyond = arrays + 7 * (size_t)nr_nodes,
-		.allowed = (bool *)(arrays + 8 * (size_t)nr_nodes),
-		.has_fixed = (bool *)(arrays + 8 * (size_t)nr_nodes) + nr_nodes,
-		.may_hold = (bool *)(arrays + 8 * (size_t)nr_nodes) + 2 * (size_t)nr_nodes,
+		.stays_on = arrays + 8 * (size_t)nr_nodes,
+		.allowed = (bool *)(arrays + 9 * (size_t)nr_nodes),
+		.has_fixed = (bool *)(arrays + 9 * (size_t)nr_nodes) + nr_nodes,
+		.may_hold = (bool *)(arrays + 9 * (size_t)nr_nodes) + 2 * (size_t)nr_nodes,
 	};
 }
 
@@ -86,6 +89,16 @@ void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *s
 	clear_home_state(NULL, state);
 }
 
+void nm_placement_retarget(struct nm_placement *placement, const struct nm_topology *before,
+			   const struct nm_topology *now)
+{
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		const struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->home >= 0 && !nm_topology_keeps_node(before, now, state->home))
+			nm_column_renew(&placement->processes, state->pid);
+	}
+}
+
 /* A node without memory is one of a machine that has memory elsewhere. */
 static void update_movability(const struct nm_snapshot *snapshot, const struct nm_snap_process *one,
 			      struct nm_home_state *state)
@@ -107,6 +120,25 @@ static void update_movability(const struct nm_snapshot *snapshot, const struct n
 				    : 0;
 }
 
+/* Returns the part of all of its memory that stays where it is. */
+static double staying_part(const struct nm_home_state *state)
+{
+	double stays = (double)nm_home_state_staying_bytes(state);
+	double all = stays + (double)nm_home_state_bytes(state);
+
+	return all > 0 ? stays / all : 0;
+}
+
+/* Until the kernel has shown where that part is, it is assumed to be distributed like the rest. */
+static void assume_staying(struct nm_home_state *state, unsigned nr_nodes)
+{
+	double part = staying_part(state);
+
+	state->has_staying = part > 0;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		state->stays_on[k] = part;
+}
+
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 			  struct nm_home_state *state)
 {
@@ -117,6 +149,11 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 	state->domain = one->domain;
 	state->process = process;
 	state->anon_bytes = one->anon_bytes;
+	state->anon_error_bytes = nm_proc_rss_error_bytes(snapshot->topology->nr_cpus, PAGE_BYTES);
+	state->shared_bytes = one->shared_bytes;
+	state->hugetlb_bytes = one->hugetlb_bytes;
+	if (!state->located)
+		assume_staying(state, snapshot->topology->nr_nodes);
 	update_movability(snapshot, one, state);
 	state->cpu_limit = one->cpu_limit;
 	state->left_alone = one->left_alone;
@@ -152,19 +189,51 @@ bool nm_home_state_is_suspended(const struct nm_home_state *state)
 
 /* ---- its memory ---- */
 
-void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes)
+static double sum_of(const double *values, unsigned count)
 {
-	double all = 0;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		all += pages[k];
-	state->located = all > 0;
-	for (unsigned k = 0; k < nr_nodes && all > 0; k++)
-		state->located_on[k] = pages[k] / all;
+	double sum = 0;
+	for (unsigned k = 0; values && k < count; k++)
+		sum += values[k];
+	return sum;
+}
+
+/* Samples of the two kinds of memory are weighted by their amounts. */
+void nm_home_state_locate(struct nm_home_state *state, const struct nm_location *location,
+			  unsigned nr_nodes)
+{
+	/* Shared memory may move (pages.also): both are counted as one kind. */
+	const double *staying_on = location->staying == location->pages ? NULL : location->staying;
+	double own = sum_of(location->pages, nr_nodes), stays = sum_of(staying_on, nr_nodes);
+	double part = location->whole ? stays / (own + stays) : staying_part(state);
+	state->located = own + stays > 0;
+	assume_staying(state, nr_nodes);
+	if (own == 0)
+		part = 1;
+	state->has_staying = part > 0;
+	for (unsigned k = 0; k < nr_nodes && state->located; k++) {
+		double follows = own > 0 ? (1 - part) * location->pages[k] / own : 0;
+		double staying = stays > 0 ? part * staying_on[k] / stays : 0;
+		double all = stays > 0 ? 1 : 1 - part;
+		state->located_on[k] = all > 0 ? (follows + staying) / all : 0;
+		if (stays > 0 && follows + staying > 0)
+			state->stays_on[k] = staying / (follows + staying);
+		else if (location->whole)
+			state->stays_on[k] = part;
+	}
 }
 
 uint64_t nm_home_state_bytes(const struct nm_home_state *state)
 {
-	return state->anon_bytes + state->location.huge_bytes;
+	uint64_t own = state->anon_bytes, counted = state->location.own_bytes;
+	if (own < state->anon_error_bytes && own < counted)
+		own = counted;
+	return own + state->location.huge_bytes;
+}
+
+uint64_t nm_home_state_staying_bytes(const struct nm_home_state *state)
+{
+	uint64_t own = state->location.huge_bytes, pool = state->hugetlb_bytes;
+	return state->shared_bytes + (pool > own ? pool - own : 0);
 }
 
 const double *nm_home_state_shares(const struct nm_home_state *state)
@@ -203,11 +272,14 @@ static bool is_uncertain(const struct nm_home_state *state, bool kernel_moves, u
 
 bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns)
 {
+	bool never = state->location.asked_ns == 0 && state->anon_bytes < state->anon_error_bytes;
 	bool unknown = (state->home < 0 || !state->located) &&
-		       has_grown(state, state->location.anon_bytes);
+		       (never || has_grown(state, state->location.anon_bytes));
 	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->running == 0 ||
-	    state->location.ticket ||
-	    state->accesses >= NM_PLACE_MIN_ACCESSES) /* these show the location */
+	    state->location.ticket)
+		return false;
+	/* Accesses show the location, but not which of the memory stays. */
+	if (state->accesses >= NM_PLACE_MIN_ACCESSES && staying_part(state) < AWAY_MIN)
 		return false;
 	state->location.anon_bytes = state->anon_bytes; /* also if the query fails */
 	state->location.asked_ns = now_ns;
@@ -222,33 +294,35 @@ bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, ui
  */
 static void schedule_migration(struct nm_home_state *state, const struct nm_topology *topology)
 {
-	double away = 0, distance = 0;
+	double away = 0, all = 0, distance = 0;
 	for (unsigned k = 0; state->located && k < topology->nr_nodes; k++) {
-		double share = state->located_on[k];
+		double share = state->located_on[k] * (1 - state->stays_on[k]);
 		bool is_device = topology->nodes[k].nearest_with_cpus != (int)k;
 		away += (int)k == state->home || is_device ? 0 : share;
+		all += share;
 		distance += share * nm_topology_distance(topology, state->home, (int)k);
 	}
-	if (away < AWAY_MIN || !state->may_hold[state->home])
+	if (!(away > 0 && away >= AWAY_MIN * all) || !state->may_hold[state->home])
 		return;
 	if (!has_grown(state, state->migration.ended_bytes)) {
 		state->immovable = true; /* it has not moved */
 		return;
 	}
 	state->migration.state = NM_MIGRATION_DEFERRED;
-	state->migration.away_bytes = (uint64_t)(away * (double)state->anon_bytes);
-	state->migration.away_distance = distance;
+	state->migration.away_bytes = (uint64_t)(away / all * (double)state->anon_bytes);
+	state->migration.away_distance = distance / all;
 	state->lost_s = 0; /* the earlier loss has been paid for */
 }
 
 void nm_home_state_answer(struct nm_home_state *state, const struct nm_topology *topology,
-			  const double *pages, uint64_t huge_bytes)
+			  const struct nm_location *location)
 {
 	bool again = state->home >= 0 && state->migration.state == NM_MIGRATION_DONE;
 	if (state->home >= 0 && state->located && !again)
 		return;
-	state->location.huge_bytes = huge_bytes;
-	nm_home_state_locate(state, pages, topology->nr_nodes);
+	state->location.huge_bytes = location->huge_bytes;
+	state->location.own_bytes = location->own_bytes;
+	nm_home_state_locate(state, location, topology->nr_nodes);
 	if (again)
 		schedule_migration(state, topology);
 }

@@ -26,10 +26,11 @@ static void clear_interval(struct nm_home_state *state, unsigned nr_nodes)
 	state->runs = 0;
 	state->traffic = NAN;
 	state->running = 0;
-	state->creating = false;
+	state->creating = state->yields = false;
 }
 
-/* Returns whether it will not move. A thread that is left alone runs where the scheduler puts it. */
+/* Returns whether it will not move. A thread that is left alone runs where the scheduler puts it.
+ */
 static bool is_fixed(const struct nm_snap_thread *thread)
 {
 	return thread->only_watched && !thread->left_alone;
@@ -38,6 +39,8 @@ static bool is_fixed(const struct nm_snap_thread *thread)
 static void add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
 		       double wanted_cpus)
 {
+	if (thread->yields)
+		return;
 	state->wanted_cpus += wanted_cpus;
 	if (!is_fixed(thread))
 		state->movable_wanted_cpus += wanted_cpus;
@@ -149,6 +152,10 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 {
 	const struct nm_topology *topology = snapshot->topology;
 	int here = nm_topology_node_of_cpu(topology, thread->main_cpu);
+	if (thread->yields) { /* no load for others, as in the snapshot's load of CPUs */
+		state->yields |= thread->active;
+		ran = 0;
+	}
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		state->memory_on[k] += thread->accesses[k];
 		state->accesses += thread->accesses[k];
@@ -162,7 +169,7 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 	else
 		add_affinity(thread, ran, state);
 	state->local += here >= 0 ? thread->accesses[here] : 0;
-	state->running += thread->active;
+	state->running += thread->active && !thread->yields;
 	if (thread->traffic >= 0)
 		state->traffic = fmax(state->traffic, 0) + thread->traffic; /* NaN: none yet */
 	if (here >= 0 && ran > 0)
@@ -295,7 +302,7 @@ static void changes_init(struct changes *changes, size_t count)
 }
 
 static void add_change(struct nm_place_change *changes, size_t *count, uint64_t domain,
-		 double value)
+		       double value)
 {
 	if (isfinite(value))
 		changes[(*count)++] = (struct nm_place_change){domain, value};
@@ -312,13 +319,13 @@ static void add_changes(struct changes *changes, uint64_t domain,
 {
 	if (before->performance > 0)
 		add_change(changes->performance, &changes->nr_performance, domain,
-		     now->performance / before->performance);
+			   now->performance / before->performance);
 	if (before->distance > 0)
 		add_change(changes->distance, &changes->nr_distance, domain,
-		     now->distance / before->distance);
+			   now->distance / before->distance);
 	if (before->run_s > 0 && now->run_s > 0)
 		add_change(changes->waiting, &changes->nr_waiting, domain,
-		     now->delay_s / now->run_s - before->delay_s / before->run_s);
+			   now->delay_s / now->run_s - before->delay_s / before->run_s);
 }
 
 static void update_trend(struct changes *changes, struct nm_place_trend *trend)
@@ -349,7 +356,7 @@ size_t nm_placement_choose_readings(struct nm_placement *placement,
 	for (size_t k = 0; k < count && chosen < NM_PLACE_READINGS_MOST; k++) {
 		uint32_t i = (uint32_t)((first + k) % count);
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (!(thread->run_share > 0))
+		if (!(thread->run_share > 0) || thread->yields)
 			continue;
 		ret[chosen++] = nm_snap_reading(snapshot, i);
 		placement->next_read_tid = thread->tid + 1;
@@ -368,7 +375,7 @@ static double follow_thread(struct nm_home_state *state, const struct nm_snap_th
 {
 	const double second = (double)NM_NSEC_PER_SEC;
 	struct nm_thread_times times = {0};
-	if (!(thread->run_share > 0)) {
+	if (!(thread->run_share > 0) || thread->yields) {
 		*last = (struct nm_proc_schedstat){0};
 		return thread->run_share;
 	}

@@ -184,6 +184,24 @@ static void defer_rest(struct nm_memory_migration *migration, uint64_t moved_byt
 	migration->away_bytes -= moved_bytes;
 }
 
+/* The memory that can follow is at home now. */
+static void move_location(struct nm_home_state *state, unsigned nr_nodes)
+{
+	double stay = 0;
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		double staying = state->located ? state->located_on[k] * state->stays_on[k] : 0;
+		state->located_on[k] = staying;
+		stay += staying;
+		if (state->located && (int)k != state->home)
+			state->stays_on[k] = 1;
+	}
+	double *here = &state->located_on[state->home];
+	if (state->located)
+		state->stays_on[state->home] = stay < 1 ? *here / (*here + 1 - stay) : 1;
+	*here += 1 - stay;
+	state->located = true;
+}
+
 void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_result *result,
 			     unsigned nr_nodes, uint64_t now_ns)
 {
@@ -207,7 +225,5 @@ void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_r
 		state->location.anon_bytes = 0; /* so that its location is queried again */
 	if (result->error != 0 || unknown || state->immovable)
 		return;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		state->located_on[k] = (int)k == state->home;
-	state->located = true;
+	move_location(state, nr_nodes);
 }

@@ -7,9 +7,10 @@
 
 #include "reach.h"
 
-#define MOVING_COSTS 0.6  /* by how much emptier, per core, a node must be to justify a migration
-			   * for that reason alone; less for young groups */
-#define HALF_CPU 0.5	  /* tolerance, because demand is measured, while threads need whole CPUs */
+#define MOVING_COSTS                                                                               \
+	0.6	     /* by how much emptier, per core, a node must be to justify a migration       \
+		      * for that reason alone; less for young groups */
+#define HALF_CPU 0.5 /* tolerance, because demand is measured, while threads need whole CPUs */
 #define RUNS_THERE                                                                                 \
 	0.9 /* share of its running on a node, from which the group counts as running there */
 #define ON_ONE_NODE                                                                                \
@@ -26,7 +27,7 @@
 #define MEMORY_KNOWN_S 0.25 /* time limit of a query */
 #define APART_LOCAL 0.6	    /* local access ratio from which threads count as near their memory */
 #define APART_AGE_S 12.0    /* younger ones are better kept apart if the page cache is full */
-#define NEAR 10.5 /* mean distance up to which a group counts as near its memory */
+#define NEAR 10.5	    /* mean distance up to which a group counts as near its memory */
 /* Seconds. A thread that computes runs for a time slice of about 3 ms or more (base_slice_ns of
  * Linux); a thread that answers requests sleeps again sooner. */
 #define BURST_TO_EXPIRE 0.001
@@ -46,6 +47,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_YOUNG] = "just started, or creating threads",
 	[NM_PLACE_OBSERVED] = "measured before it is placed",
 	[NM_PLACE_IDLE] = "little CPU use",
+	[NM_PLACE_YIELDS] = "idle priority, leaves the CPUs to others",
 	[NM_PLACE_NO_ROOM] = "no node has enough idle CPUs and free memory",
 	[NM_PLACE_LARGER] = "larger than every node",
 	[NM_PLACE_NEAR] = "just started, near its memory",
@@ -69,7 +71,7 @@ const char *nm_place_reason_text(enum nm_place_reason reason)
 /* Load and memory, including the homes assigned so far. */
 struct plan {
 	const struct nm_place_view *view;
-	double *load;	     /* per node: CPUs in demand */
+	double *load;	      /* per node: CPUs in demand */
 	uint64_t *free_bytes; /* per node: not assigned yet */
 	double total, cores;
 	double wanted;	      /* part of the total that is in demand now */
@@ -124,12 +126,12 @@ static unsigned threads_of(const struct nm_place_group *group)
 }
 
 /* Returns whether its only thread is woken by other processes all the time, such as a client by its
- * server. The scheduler runs it near the thread that wakes it, or on any idle CPU; on a home node it
- * would be far from its partner, and would queue. */
+ * server. The scheduler runs it near the thread that wakes it, or on any idle CPU; on a home node
+ * it would be far from its partner, and would queue. */
 static bool is_woken_often(const struct nm_place_group *group, double burst_s)
 {
-	return threads_of(group) <= 1 && group->burst_s > 0 &&
-	       group->burst_s < burst_s && group->demand_cpus < SLEEPLESS;
+	return threads_of(group) <= 1 && group->burst_s > 0 && group->burst_s < burst_s &&
+	       group->demand_cpus < SLEEPLESS;
 }
 
 static bool is_eligible(const struct nm_place_view *view, const struct nm_place_group *group,
@@ -144,6 +146,8 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		 (group->awaits_query &&
 		  group->age_s >= NM_PLACE_YOUNG_S)) /* young groups cannot wait */
 		*ret = NM_PLACE_YOUNG;
+	else if (group->yields && group->running == 0)
+		*ret = NM_PLACE_YIELDS;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->observed_s < NM_PLACE_OBSERVED_S)
 		*ret = NM_PLACE_OBSERVED;
 	else if (group->demand_cpus - group->fixed_cpus < NM_PLACE_MIN_DEMAND ||
@@ -201,10 +205,10 @@ static double bytes_elsewhere(const struct plan *plan, const struct nm_place_gro
 			      unsigned node)
 {
 	const struct nm_place_view *view = plan->view;
-	double away = 1 - nm_place_memory_share(view, group, node);
+	double away = 1 - nm_place_following_share(view, group, node);
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
 		if (view->nodes[k].is_device && k != node)
-			away -= nm_place_memory_share(view, group, k);
+			away -= nm_place_following_share(view, group, k);
 	if (group->may_hold && !group->may_hold[node])
 		return 0;
 	return (double)group->anon_bytes * fmax(away, 0) * (1 - group->held_share);
@@ -451,8 +455,7 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 {
 	double best = INFINITY;
 	ret->reason = is_larger_than_every_node(plan, group) ? NM_PLACE_LARGER : NM_PLACE_NO_ROOM;
-	if (ret->reason == NM_PLACE_NO_ROOM && is_in_demand(plan, group) &&
-	    is_apart(plan, group)) {
+	if (ret->reason == NM_PLACE_NO_ROOM && is_in_demand(plan, group) && is_apart(plan, group)) {
 		ret->reason = NM_PLACE_APART;
 		account_in_place(plan, group);
 		return;

@@ -74,17 +74,42 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	return ran > 0 ? distance : NAN;
 }
 
+/* Returns the part of the memory on this node that stays there, except memory that is pinned for
+ * devices or locked. */
+static double part_that_stays(const struct nm_place_view *view, const struct nm_place_group *group,
+			      unsigned node)
+{
+	if (view->nodes[node].is_device)
+		return 1;
+	return group->stays_on ? group->stays_on[node] : 0;
+}
+
 double nm_place_staying_share(const struct nm_place_view *view, const struct nm_place_group *group,
 			      unsigned node)
 {
 	if (view->memory_stays || group->memory_stays ||
 	    (group->may_hold && !group->may_hold[node]))
 		return 1;
-	double device = 0;
+	double stays = 0;
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
-		if (view->nodes[k].is_device && k != node)
-			device += nm_place_memory_share(view, group, k);
-	return device + (1 - device) * group->held_share;
+		if (k != node)
+			stays += nm_place_memory_share(view, group, k) *
+				 part_that_stays(view, group, k);
+	return stays + (1 - stays) * group->held_share;
+}
+
+double nm_place_following_share(const struct nm_place_view *view,
+				const struct nm_place_group *group, unsigned node)
+{
+	double all = 0, here = 0;
+	if (!group->stays_on)
+		return nm_place_memory_share(view, group, node);
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
+		double follows = nm_place_memory_share(view, group, k) * (1 - group->stays_on[k]);
+		all += follows;
+		here = k == node ? follows : here;
+	}
+	return all > 0 ? here / all : 0;
 }
 
 /* Returns the mean distance from a home on this node after the memory that can follow has done so.
@@ -98,7 +123,8 @@ double nm_place_final_distance(const struct nm_place_view *view, const struct nm
 	if (stays == 1)
 		return nm_place_distance_from(view, group, home);
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
-		double held = view->nodes[k].is_device ? 1 : group->held_share;
+		double part = part_that_stays(view, group, k);
+		double held = part + (1 - part) * group->held_share;
 		distance += nm_place_memory_share(view, group, k) *
 			    (held * nm_topology_distance(view->topology, (int)home, (int)k) +
 			     (1 - held) * NM_DISTANCE_LOCAL);

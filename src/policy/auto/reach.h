@@ -19,6 +19,9 @@ static inline double nm_place_sum(const double *values, unsigned count)
 /* Returns the share of the memory on this node, as far as its location is known. */
 double nm_place_memory_share(const struct nm_place_view *view, const struct nm_place_group *group,
 			     unsigned node);
+/* The same for the memory that can follow the group. */
+double nm_place_following_share(const struct nm_place_view *view,
+				const struct nm_place_group *group, unsigned node);
 /* Return the mean SLIT distance from the CPUs of this node to the memory: where it is now, and
  * after the part that can follow has been moved there. */
 double nm_place_distance_from(const struct nm_place_view *view, const struct nm_place_group *group,

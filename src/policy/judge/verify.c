@@ -138,15 +138,46 @@ static bool concerns(const struct nm_verdict *verdict, uint32_t pid)
 	return false;
 }
 
+/* Frees the pending verdict, unless it stays, as the next of those that do. */
+static void keep_or_drop(struct nm_verifier *verifier, size_t index, bool stays, size_t *kept)
+{
+	if (stays)
+		verifier->pending[(*kept)++] = verifier->pending[index];
+	else
+		nm_evaluation_leave(verifier->pending[index].evaluation);
+}
+
 void nm_verifier_drop_process(struct nm_verifier *verifier, uint32_t pid)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < verifier->count; i++) {
-		if (concerns(&verifier->pending[i].verdict, pid))
-			nm_evaluation_leave(verifier->pending[i].evaluation);
-		else
-			verifier->pending[kept++] = verifier->pending[i];
+	for (size_t i = 0; i < verifier->count; i++)
+		keep_or_drop(verifier, i, !concerns(&verifier->pending[i].verdict, pid), &kept);
+	verifier->count = kept;
+}
+
+/* Returns whether the nodes of its threads have the same CPUs; -1: no node. */
+static bool keeps_nodes(const struct nm_verdict *verdict, const struct nm_topology *before,
+			const struct nm_topology *now)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if ((thread->node_from >= 0 &&
+		     !nm_topology_keeps_node(before, now, thread->node_from)) ||
+		    (thread->node_to >= 0 && !nm_topology_keeps_node(before, now, thread->node_to)))
+			return false;
 	}
+	return true;
+}
+
+void nm_verifier_retarget(struct nm_verifier *verifier, const struct nm_topology *before,
+			  const struct nm_topology *now)
+{
+	bool same = nm_topology_has_same_nodes(before, now);
+	size_t kept = 0;
+	for (size_t i = 0; i < verifier->count; i++)
+		keep_or_drop(verifier, i,
+			     same && keeps_nodes(&verifier->pending[i].verdict, before, now),
+			     &kept);
 	verifier->count = kept;
 }
 
