@@ -127,7 +127,7 @@ static inline int fake_resume(sd_bus_message *call, void *userdata, sd_bus_error
 {
 	(void)call;
 	(void)userdata;
-	return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_RUNNING, "numa-migrd is not paused");
+	return sd_bus_error_set(error, "org.numamigrd1.Error.Refused", "no\033[31m");
 }
 
 static inline int fake_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
