@@ -42,9 +42,35 @@ bool nm_dump_admit(struct nm_dump *dump);
 void nm_dump_row(struct nm_dump *dump, json_t *row);
 void nm_dump_end(struct nm_dump *dump);
 /* Adds "rows_left_out", seals the memfd and returns it, to be read from its beginning; the caller
- * closes it. Otherwise returns a negative errno. */
+ * closes it. It can only be emptied. Otherwise returns a negative errno. */
 int nm_dump_finish(struct nm_dump *dump);
 /* Discards a document that was not finished. */
 void nm_dump_clear(struct nm_dump *dump);
+
+/* ---- documents.c: those that were handed out ---- */
+
+/* So many documents have contents. Whoever keeps more of them open keeps empty files. */
+#define NM_DOCUMENTS_MOST 4U
+/* For so long everyone gets the same document. */
+#define NM_DOCUMENT_NS NM_NSEC_PER_SEC
+
+struct nm_documents { /* initially {0} */
+	int fds[NM_DOCUMENTS_MOST];
+	unsigned handed_out; /* number of documents that were composed */
+	uint64_t composed_ns;
+	bool is_current; /* the last one may be handed out again */
+};
+
+/*
+ * Returns a descriptor for reading, which the caller closes, of the last document, or of one that
+ * `compose` returns if the last one is older than a second or expired. The oldest one is emptied
+ * then. Otherwise returns a negative errno.
+ */
+int nm_documents_get(struct nm_documents *documents, uint64_t now_ns, int (*compose)(void *),
+		     void *context);
+/* The state has been changed by a command: the next document is a new one. */
+void nm_documents_expire(struct nm_documents *documents);
+/* Closes all; readers keep what they have open. */
+void nm_documents_clear(struct nm_documents *documents);
 
 #endif

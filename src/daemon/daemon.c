@@ -127,6 +127,8 @@ static int run_daemon(struct nm_daemon *daemon)
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);
 
+	if (daemon->pipeline.platform) /* else, its pipeline could not be opened again */
+		nm_trial_stage_end(daemon, "the service stops");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (daemon->runtime.unrestored > 0 && nm_runtime_restore(daemon) == 0)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL /* of Linux 6.3 */
@@ -152,9 +153,9 @@ int nm_dump_finish(struct nm_dump *dump)
 	int fd = fcntl(fileno(dump->out), F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* The reader has the same offset. */
-	if (lseek(fd, 0, SEEK_SET) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
+	/* Not F_SEAL_SHRINK: documents.c empties it. Others can open it only for reading. */
+	if (lseek(fd, 0, SEEK_SET) < 0 || fchmod(fd, 0444) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
 		int r = -errno;
 		close(fd);
 		return r;

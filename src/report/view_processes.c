@@ -204,7 +204,8 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 
 static const char *explain_left_alone(const struct nm_view *view, const struct nm_process *process)
 {
-	if (nm_trial_answer(view->trial, process->pid, process->start_ticks) == NM_TRIAL_BARRED)
+	if (nm_trial_answer(view->trial, process->pid, process->start_ticks, view->now_ns) ==
+	    NM_TRIAL_BARRED)
 		return "it is left alone: such processes were slower when managed, compared with "
 		       "those left alone";
 	return "it is left alone for its first ten minutes, for comparison "

@@ -192,13 +192,13 @@ static void a_pause_restores_and_stops_decisions(void **state)
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(world->perf.open_count, 0);
-	assert_int_equal(nm_command_pause(service), -EALREADY);
+	assert_int_equal(nm_command_pause(service), 0); /* again */
 	assert_string_equal(status("paused"), "true");
 	assert_null(status("leases"));
 	ticks(30);
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(nm_command_resume(service), 0);
-	assert_int_equal(nm_command_resume(service), -EALREADY);
+	assert_int_equal(nm_command_resume(service), 0);
 	drift_away();
 	assert_true(tick_until_leased(100));
 	world_assert_logged(world, "Paused: all affinities restored");
@@ -273,6 +273,96 @@ static void a_configured_dry_run_is_ended_there_only(void **state)
 }
 
 /* While paused it is only stored, and a reload resets it to the configuration. */
+/* The topology cannot be read when everything is opened again. */
+static void break_topology(bool broken)
+{
+	service->options.topology.xml_path = broken ? "/nonexistent.xml" : world->xml;
+	if (!broken)
+		assert_int_equal(nm_pipeline_open(service), 0);
+}
+
+static void a_dry_run_that_does_not_end_is_not_logged_as_ended(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	break_topology(true);
+	assert_true(nm_command_set_dry_run(service, false) < 0);
+	world_assert_not_logged(world, "Dry run ended");
+	world_assert_logged(world, "Dry run not ended: ");
+	break_topology(false);
+}
+
+static void a_dry_run_that_does_not_begin_is_not_logged_as_begun(void **state)
+{
+	(void)state;
+	break_topology(true);
+	assert_true(nm_command_set_dry_run(service, true) < 0);
+	world_assert_not_logged(world, "Dry run: ");
+	world_assert_logged(world, "Dry run not begun: ");
+	break_topology(false);
+}
+
+static void a_reload_that_fails_is_not_logged_as_one(void **state)
+{
+	char error[256] = "";
+	(void)state;
+	world_configure(world, "general: { dry_run = true; };\n");
+	break_topology(true);
+	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
+	world_assert_not_logged(world, "Configuration reloaded");
+	world_assert_logged(world, "Configuration not applied: ");
+	break_topology(false);
+}
+
+static void decisions_are_not_logged_as_carried_out_in_a_pause(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	world_assert_not_logged(world, "decisions are carried out");
+	world_assert_logged(world, "Dry run ended: decisions will be carried out");
+	assert_int_equal(nm_command_resume(service), 0);
+}
+
+/* Nothing happened: nothing is logged. */
+static void a_second_command_logs_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_resume(service), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	world_assert_not_logged(world, "Resumed");
+	world_assert_not_logged(world, "is managed again");
+}
+
+static void a_trial_ends_with_a_dry_run(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	world_assert_logged(world, "Trial ended early (dry run): ");
+	assert_int_equal(nm_command_raise_control(service, 60, 50), -EROFS);
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+}
+
+/* Its result stays. */
+static void a_trial_ends_with_a_pause(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+	assert_int_equal(nm_command_pause(service), 0);
+	world_assert_logged(world, "Trial ended early (paused): no comparison: ");
+	assert_int_equal(nm_command_raise_control(service, 60, 50), -EAGAIN);
+	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		show_document(nm_command_dump(service), "trial");
+		assert_non_null(strstr(shown_text(0, "result"), "managed units"));
+		assert_shown(0, "remaining_s", "0");
+		assert_int_equal(nm_command_resume(service), 0);
+	}
+}
+
 static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 {
 	char error[256] = "";
@@ -356,7 +446,8 @@ static void a_release_while_paused(void **state)
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_manage(service, 100), 0);
-	assert_int_equal(nm_command_manage(service, 100), -ENOENT);
+	assert_int_equal(nm_command_manage(service, 100), 0); /* again */
+	assert_int_equal(nm_command_manage(service, 4711), -ESRCH);
 	close_daemon(); /* also after a restart */
 	open_daemon();
 	assert_true(tick_until_leased(100));
@@ -780,6 +871,13 @@ int main(void)
 		TEST(a_configured_dry_run_is_ended_there_only),
 		TEST(a_configured_dry_run_is_ended_there_only),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
+		TEST(a_dry_run_that_does_not_end_is_not_logged_as_ended),
+		TEST(a_dry_run_that_does_not_begin_is_not_logged_as_begun),
+		TEST(a_reload_that_fails_is_not_logged_as_one),
+		TEST(decisions_are_not_logged_as_carried_out_in_a_pause),
+		TEST(a_second_command_logs_nothing),
+		TEST(a_trial_ends_with_a_dry_run),
+		TEST(a_trial_ends_with_a_pause),
 		TEST(an_invalid_file_is_rejected_with_its_line),
 		TEST(a_file_writable_by_others_is_refused_at_reload),
 		TEST(an_unsampled_process_can_be_released),
