@@ -16,12 +16,21 @@
 /* Rows of all arrays of a document together. */
 #define NM_DUMP_ROWS_MAX 25000U
 
+/* The rows of a domain. */
+struct nm_dump_share {
+	uint64_t domain;
+	unsigned rows;
+};
+
 /* A document under construction; initially {0}. Errors are reported by nm_dump_finish(). */
 struct nm_dump {
 	FILE *out;
 	size_t sections;	 /* written so far */
 	unsigned rows, left_out; /* in all arrays */
 	bool has_rows;		 /* the open array */
+	bool is_scarce;		 /* there is not room for all rows of domains */
+	struct nm_dump_share *shares;
+	size_t nr_shares, shares_capacity;
 	int error;
 };
 
@@ -38,6 +47,11 @@ void nm_dump_begin(struct nm_dump *dump, const char *name);
 /* Returns whether there is room for another row, which is then counted; otherwise it counts as left
  * out. Called before a row is composed. */
 bool nm_dump_admit(struct nm_dump *dump);
+/* Announces the number of rows that belong to domains in this array and the next ones. */
+void nm_dump_expect(struct nm_dump *dump, size_t rows);
+/* The same as nm_dump_admit() for a row of a domain, which, if there is not room for all, gets one
+ * more if it has fewer than are left. */
+bool nm_dump_admit_of(struct nm_dump *dump, uint64_t domain);
 /* Adds a row that was admitted, as above. */
 void nm_dump_row(struct nm_dump *dump, json_t *row);
 void nm_dump_end(struct nm_dump *dump);

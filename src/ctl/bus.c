@@ -20,7 +20,9 @@ static const struct cause absent = {NM_CTL_UNAVAILABLE,
 static const struct cause silent = {NM_CTL_UNAVAILABLE,
 				    "numa-migrd does not answer: see systemctl status numa-migrd"};
 static const struct cause unreadable = {
-	NM_CTL_NOT_ALLOWED, "only root and the group numa-migrd may read this: run it as root"};
+	NM_CTL_NOT_ALLOWED,
+	"only root and members of the group numa-migrd may read this: run it as root, or join the "
+	"group (usermod -aG numa-migrd USER)"};
 static const struct cause forbidden = {NM_CTL_NOT_ALLOWED,
 				       "only root may control numa-migrd: run it as root"};
 static const struct cause unknown = {

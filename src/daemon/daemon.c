@@ -29,7 +29,13 @@ static int load_config(struct nm_daemon *daemon)
 static int open_runtime(struct nm_daemon *daemon)
 {
 	int r = nm_runtime_open(daemon);
-	if (r == -EBUSY)
+	if (r == -ENOENT && access(nm_runtime_path(), F_OK) < 0)
+		nm_report(
+			daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			"Runtime directory unusable: RUNTIME_DIRECTORY=%s does not exist (the unit "
+			"makes it; by hand: mkdir, or unset the variable)",
+			nm_runtime_path());
+	else if (r == -EBUSY)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Another numa-migrd is running and holds the runtime directory "
 			  "(systemctl status numa-migrd)");
@@ -40,7 +46,8 @@ static int open_runtime(struct nm_daemon *daemon)
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Runtime directory unusable: %s; earlier leases stay (check owner and "
-			  "space of /run/numa-migrd)", strerror(-r));
+			  "space of %s)",
+			  strerror(-r), nm_runtime_path());
 	if (r < 0)
 		return r;
 	r = nm_runtime_restore(daemon);
@@ -153,11 +160,18 @@ static void daemon_clear(struct nm_daemon *daemon)
 	nm_runtime_close(daemon, false);
 }
 
-/* --restore without memory: the ledger stays as it is. */
+/* --restore without memory: the ledger stays as it is, and systemd tries again. */
 static void end_restore(int signal)
 {
 	(void)signal;
-	_exit(EXIT_FAILURE);
+	_exit(EX_TEMPFAIL);
+}
+
+static int status_of_restore(int r)
+{
+	if (r == -ENOMEM)
+		return EX_TEMPFAIL;
+	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int nm_daemon_run(const struct nm_options *options)
@@ -175,7 +189,7 @@ int nm_daemon_run(const struct nm_options *options)
 	int r = open_runtime(&daemon);
 	if (options->restore) { /* r is the number of affinities that are left */
 		nm_runtime_close(&daemon, r == 0);
-		return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		return status_of_restore(r);
 	}
 	if (r < 0)
 		return EXIT_FAILURE;

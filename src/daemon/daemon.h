@@ -140,6 +140,7 @@ struct nm_trial_stage {
 	uint64_t since_ns; /* older programs take no part: their start was not seen */
 	size_t cursor;	   /* the last process that was read */
 	bool running;	   /* a trial, whose end was not reported yet */
+	const char *cause; /* why the last one ended early; NULL: it did not */
 };
 
 /* Data of the last interval for views; all zero: none yet. */
@@ -460,7 +461,9 @@ int nm_confine(const struct nm_daemon *daemon);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 
-/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and locks it. Returns -EBUSY while another daemon
+/* Returns RUNTIME_DIRECTORY or /run/numa-migrd. */
+const char *nm_runtime_path(void);
+/* Opens that directory and locks it. Returns -EBUSY while another daemon
  * holds it. */
 int nm_runtime_open(struct nm_daemon *daemon);
 /* Closes it. If all affinities were restored, only the lists of released and unresponsive processes

@@ -192,6 +192,7 @@ static void report_end(struct nm_daemon *daemon, const char *cause)
 	struct nm_trial_difference found;
 	char result[NM_TRIAL_TEXT_BYTES];
 	daemon->trial.running = false;
+	daemon->trial.cause = cause;
 	(void)nm_trial_result(daemon->trial.group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found);
 	nm_trial_describe(&found, result, sizeof(result));
 	nm_report(daemon, NM_MESSAGE_TRIAL, LOG_NOTICE, "Trial ended%s%s%s: %s",
@@ -242,6 +243,7 @@ int nm_trial_stage_begin(struct nm_daemon *daemon, uint32_t minutes, double perc
 		return nm_trial_extend(group, percent / 100, now_ns + duration_ns);
 	nm_trial_raise(group, percent / 100, now_ns, duration_ns);
 	daemon->trial.running = true;
+	daemon->trial.cause = NULL;
 	nm_report(daemon, NM_MESSAGE_TRIAL, LOG_NOTICE,
 		  "Trial: %g %% of the processes left alone for %" PRIu32
 		  " min, drawn in the first %" PRIu32,

@@ -130,6 +130,34 @@ bool nm_dump_admit(struct nm_dump *dump)
 	return room;
 }
 
+void nm_dump_expect(struct nm_dump *dump, size_t rows)
+{
+	dump->is_scarce = rows > NM_DUMP_ROWS_MAX - dump->rows;
+}
+
+static struct nm_dump_share *share_of(struct nm_dump *dump, uint64_t domain)
+{
+	for (size_t i = 0; i < dump->nr_shares; i++)
+		if (dump->shares[i].domain == domain)
+			return &dump->shares[i];
+	NM_RESERVE(dump->shares, dump->shares_capacity, dump->nr_shares);
+	dump->shares[dump->nr_shares] = (struct nm_dump_share){.domain = domain};
+	return &dump->shares[dump->nr_shares++];
+}
+
+bool nm_dump_admit_of(struct nm_dump *dump, uint64_t domain)
+{
+	struct nm_dump_share *share = dump->is_scarce ? share_of(dump, domain) : NULL;
+	if (share && share->rows >= NM_DUMP_ROWS_MAX - dump->rows) {
+		dump->left_out++;
+		return false;
+	}
+	bool room = nm_dump_admit(dump);
+	if (share)
+		share->rows += room;
+	return room;
+}
+
 void nm_dump_row(struct nm_dump *dump, json_t *row)
 {
 	(void)fputs(dump->has_rows ? ",\n" : "\n", dump->out);
@@ -167,5 +195,6 @@ void nm_dump_clear(struct nm_dump *dump)
 {
 	if (dump->out)
 		(void)fclose(dump->out);
+	free(dump->shares);
 	*dump = (struct nm_dump){0};
 }

@@ -315,8 +315,9 @@ static void show_processes(const struct nm_view *view, const uint64_t *last, str
 	if (count)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
+	nm_dump_expect(dump, count + (view->snapshot ? view->snapshot->nr_threads : 0));
 	for (size_t i = 0; i < count; i++)
-		if (nm_dump_admit(dump))
+		if (nm_dump_admit_of(dump, sorted[i]->domain))
 			nm_dump_row(dump, process_json(view, sorted[i],
 						       find_sum(sums, nr_sums, sorted[i]->pid),
 						       counts, shares));

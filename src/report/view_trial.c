@@ -76,6 +76,7 @@ static json_t *total_json(const struct nm_view *view)
 	bool known = nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu);
 	nm_trial_describe(&cpu, result, sizeof(result));
 	row.result = result;
+	row.ended_early = view->trial_cause;
 	fill_units(&row, &cpu);
 	fill_conditions(&row, group);
 	if (known) {

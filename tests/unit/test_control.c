@@ -336,6 +336,104 @@ static void the_group_may_only_read(void **state)
 	assert_int_equal(shared->calls, 1);
 }
 
+/* Calls a method of any interface, or of none; returns the name of the error, or "". */
+static const char *call_of_interface(const char *interface, const char *method)
+{
+	static char name[128];
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	if (sd_bus_open_system(&bus) < 0)
+		return "no bus";
+	(void)sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, interface, method, &error, NULL,
+				 "");
+	(void)snprintf(name, sizeof(name), "%s", error.name ? error.name : "");
+	return name;
+}
+
+/* The rules of the bus name the interface; a call may leave it out.
+ * SECURITY: other-interfaces */
+static void other_interfaces_are_refused(void **state)
+{
+	static const struct {
+		bool of_group;
+		const char *interface, *method;
+	} calls[] = {
+		{false, "org.freedesktop.DBus.Introspectable", "Introspect"},
+		{false, "org.freedesktop.DBus.Peer", "Ping"},
+		{false, "org.freedesktop.DBus.Properties", "GetAll"},
+		{false, NULL, "Pause"},
+		{false, NULL, "Dump"},
+		{true, "org.freedesktop.DBus.Properties", "Set"},
+		{true, NULL, "Pause"},
+		{true, NULL, "Reload"},
+	};
+	need_root_and_bus(state);
+	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(!become_user_nobody(calls[i].of_group) ||
+			      strcmp(call_of_interface(calls[i].interface, calls[i].method),
+				     SD_BUS_ERROR_ACCESS_DENIED) != 0);
+		assert_true(succeeds(child));
+	}
+	assert_int_equal(shared->calls, 0);
+}
+
+/* Signals that the service waits for, and its methods as signals. */
+static int send_signals(void)
+{
+	static const char *const signals[][2] = {
+		{"org.freedesktop.DBus", "NameOwnerChanged"},
+		{"org.freedesktop.DBus", "NameLost"},
+		{NM_BUS_INTERFACE, "Pause"},
+	};
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	if (sd_bus_open_system(&bus) < 0)
+		return -ENOTCONN;
+	for (unsigned i = 0; i < 300; i++) {
+		nm_auto(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
+		const char *const *words = signals[i % NM_ARRAY_SIZE(signals)];
+		int r = sd_bus_message_new_signal(bus, &signal, NM_BUS_PATH, words[0], words[1]);
+		if (r >= 0)
+			r = sd_bus_message_set_destination(signal, NM_BUS_NAME);
+		if (r >= 0)
+			r = sd_bus_message_append(signal, "sss", NM_BUS_NAME, ":1.1", "");
+		if (r >= 0)
+			r = sd_bus_send(bus, signal, NULL);
+		if (r < 0)
+			return r;
+	}
+	return sd_bus_flush(bus);
+}
+
+/* SECURITY: signals */
+static void signals_of_others_change_nothing(void **state)
+{
+	need_root_and_bus(state);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(!become_user_nobody(false) || send_signals() < 0);
+	assert_true(succeeds(child));
+	assert_call("Pause", "", 0, "");
+	assert_int_equal(shared->calls, 1); /* that of root */
+}
+
+/* While the service is stopped, too.
+ * SECURITY: bus-name */
+static void others_cannot_take_the_name(void **state)
+{
+	need_root_and_bus(state);
+	pid_t child = fork();
+	if (child == 0) {
+		sd_bus *bus = NULL;
+		if (!become_user_nobody(true) || sd_bus_open_system(&bus) < 0)
+			_exit(2);
+		_exit(sd_bus_request_name(bus, NM_BUS_NAME, 0) == -EACCES ? 0 : 1);
+	}
+	assert_true(succeeds(child));
+}
+
 #define FLOOD 2000U
 
 static int count_refusal(sd_bus_message *reply, void *userdata, sd_bus_error *error)
@@ -562,6 +660,9 @@ int main(void)
 		ON(a_dump_is_sealed, open),
 		ON(others_are_refused_by_the_bus, shipped),
 		ON(the_group_may_only_read, shipped),
+		ON(other_interfaces_are_refused, shipped),
+		ON(signals_of_others_change_nothing, shipped),
+		ON(others_cannot_take_the_name, shipped),
 		ON(a_flood_ends_at_the_bus, shipped),
 		ON(test_second_daemon_is_refused, open),
 		cmocka_unit_test(test_no_bus),

@@ -68,7 +68,7 @@ static void test_usage(void **state)
 	assert_ctl("manage", EX_USAGE, "manage needs a process id");
 	assert_ctl("release 0", EX_USAGE, "not a process id");
 	assert_ctl("release 99999999999999999999", EX_USAGE, "not a process id");
-	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision");
+	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision, or process PID\n");
 	assert_ctl("explain process", EX_USAGE, "explain process needs a process id");
 	assert_ctl("explain process 1x", EX_USAGE, "not a process id: 1x");
 	assert_ctl("explain 1x", EX_USAGE, "not the number of a decision: 1x");
@@ -274,7 +274,8 @@ static void test_not_allowed(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(queries); i++) {
 		assert_ctl(queries[i], NOT_ALLOWED, "12 threads managed, 3 leased?[31m\n");
 		assert_ctl(queries[i], NOT_ALLOWED,
-			   "only root and the group numa-migrd may read this: run it as root\n");
+			   "only root and members of the group numa-migrd may read this: run it "
+			   "as root, or join the group (usermod -aG numa-migrd USER)\n");
 	}
 	assert_ctl("pause", NOT_ALLOWED, "only root may control numa-migrd: run it as root\n");
 }
@@ -309,12 +310,34 @@ static void test_steer(void **state)
 	assert_ctl("steer numa-migrd.service reset --json", 0, "\"reset\"");
 	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), -1);
 	assert_ctl("steer numa-migrd reset", 0, "");
+	/* A dot in its name. */
+	assert_ctl("steer php8.2-fpm off", 0, "");
+	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 3);
+	assert_ctl("steer php8.2-fpm.service reset", 0, "");
 }
+
+#define FIFTY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static void test_steer_without_cgroup(void **state)
 {
 	need_bus(state);
 	assert_ctl("steer numa-migrd off", 1, "has no cgroup, because it does not run");
+	assert_ctl("steer nosuch off", 1, "nosuch.service: there is no such unit\n");
+	assert_ctl("steer nosuch.slice off", 1, "nosuch.slice: there is no such unit\n");
+	assert_ctl("steer nosuch.8 off", 1, "nosuch.8.service: there is no such unit\n");
+	assert_ctl("steer postgresql off", 1,
+		   "postgresql.service: has no process; name one of its instances: "
+		   "postgresql@15-main.service\n");
+	assert_ctl("steer a.timer off", 1, "a.timer: not a service, scope or slice\n");
+	assert_ctl("steer /a off", 1, "/a: not the name of a unit\n");
+	assert_ctl("steer " FIFTY FIFTY FIFTY FIFTY FIFTY " off", 1, "not the name of a unit\n");
+}
+
+static void test_steer_without_systemd(void **state)
+{
+	need_bus(state);
+	assert_ctl("steer numa-migrd off", UNAVAILABLE,
+		   "numa-migrd.service: systemd does not answer on the system bus");
 }
 
 static void assert_no_escapes(const char *arguments, int status)
@@ -401,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_steer, with_cgroup, without_cgroup),
 		cmocka_unit_test_setup_teardown(test_steer_without_cgroup, with_refusing_service,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_steer_without_systemd, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_service, with_hostile_service,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_rows_left_out, with_hostile_service, teardown),

@@ -63,6 +63,32 @@ static void rows_are_limited(void **state)
 			 THREADS + PROCESSES - NM_DUMP_ROWS_MAX);
 }
 
+/* A user with many processes hides no other one.
+ * SECURITY: document-rows */
+static void one_domain_leaves_rows_to_others(void **state)
+{
+	enum { MANY = 60000, OTHERS = 10 };
+	struct nm_dump *dump = *state;
+	unsigned admitted = 0;
+	nm_dump_expect(dump, MANY + OTHERS);
+	for (unsigned i = 0; i < MANY; i++)
+		admitted += nm_dump_admit_of(dump, 1);
+	assert_int_equal(admitted, NM_DUMP_ROWS_MAX / 2);
+	for (uint64_t domain = 2; domain < 2 + OTHERS; domain++)
+		assert_true(nm_dump_admit_of(dump, domain));
+	assert_int_equal(dump->left_out, MANY - NM_DUMP_ROWS_MAX / 2);
+}
+
+/* Half is only for those who would take more than there is. */
+static void rows_that_fit_are_all_shown(void **state)
+{
+	struct nm_dump *dump = *state;
+	nm_dump_expect(dump, NM_DUMP_ROWS_MAX);
+	for (unsigned i = 0; i < NM_DUMP_ROWS_MAX; i++)
+		assert_true(nm_dump_admit_of(dump, 1));
+	assert_false(nm_dump_admit_of(dump, 2));
+}
+
 static void unavailable_values_are_left_out(void **state)
 {
 	struct nm_process_row row;
@@ -201,6 +227,8 @@ int main(void)
 		TEST(a_document_is_sealed),
 		TEST(rows_are_limited),
 		TEST(unavailable_values_are_left_out),
+		TEST(one_domain_leaves_rows_to_others),
+		TEST(rows_that_fit_are_all_shown),
 		TEST(text_that_is_not_utf8_is_escaped),
 		TEST(few_documents_have_contents),
 		TEST(a_document_is_composed_once_a_second),

@@ -230,6 +230,34 @@ static void programs_of_yesterday_make_room_for_others(void **state)
 		assert_true(is_known(trial, 99, 0, i));
 }
 
+/* A parent whose children have any number of names, for ten minutes.
+ * SECURITY: unit-programs */
+static void a_unit_has_few_programs(void **state)
+{
+	struct nm_trial *trial = *state;
+	struct nm_trial_program *const *programs;
+	unsigned parts = 0;
+	(void)draw(trial, &(struct owner){1, 1000, "parent"}, SECOND);
+	uint32_t parent = next_pid;
+	for (unsigned i = 0; i < 1000; i++) {
+		char comm[32];
+		(void)snprintf(comm, sizeof(comm), "child%u", i);
+		const struct nm_trial_candidate one = {.pid = 5000 + i,
+						       .parent = parent,
+						       .start_ticks = 1,
+						       .domain = 1,
+						       .uid = 1000,
+						       .comm = comm,
+						       .takes_part = true};
+		(void)nm_trial_draw(trial, &one, 2 * SECOND);
+		nm_trial_process_ended(trial, one.pid, 3 * SECOND);
+	}
+	size_t count = nm_trial_programs(trial, &programs);
+	for (size_t i = 0; i < count; i++)
+		parts += programs[i]->parts;
+	assert_int_equal(parts, NM_TRIAL_PARTS_MOST);
+}
+
 /* Work whose results are awaited is not dropped under it. */
 static void programs_with_units_stay(void **state)
 {
@@ -296,6 +324,7 @@ int main(void)
 		TEST(the_sums_keep_programs_that_made_room),
 		TEST(a_user_erases_no_results_of_another),
 		TEST(programs_of_yesterday_make_room_for_others),
+		TEST(a_unit_has_few_programs),
 		TEST(programs_with_units_stay),
 		TEST(running_processes_of_a_retried_program_are_managed_again),
 		TEST(programs_of_the_service_take_no_part),

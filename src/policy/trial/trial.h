@@ -12,6 +12,7 @@ struct nm_trial_unit {
 	unsigned period; /* with a raised share, in which it was drawn; 0: none */
 	unsigned living; /* number of processes within the window */
 	struct nm_trial_part *parts;
+	unsigned nr_parts;
 };
 
 /* The processes of one program in a unit, of which it is one value. */

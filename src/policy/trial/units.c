@@ -61,19 +61,20 @@ static struct nm_trial_unit *new_unit(struct nm_trial *trial,
 	return unit;
 }
 
-/* Returns the part of the program in the unit. */
+/* Returns the part of the program in the unit; NULL: it has too many. */
 static struct nm_trial_part *part_for(struct nm_trial_unit *unit, struct nm_trial_program *program)
 {
 	struct nm_trial_part *part = unit->parts;
 	while (part && part->program != program)
 		part = part->next;
-	if (part)
+	if (part || unit->nr_parts == NM_TRIAL_PARTS_MOST)
 		return part;
 	part = nm_must(calloc(1, sizeof(*part)));
 	part->unit = unit;
 	part->program = program;
 	part->next = unit->parts;
 	program->parts++;
+	unit->nr_parts++;
 	return unit->parts = part;
 }
 
