@@ -63,9 +63,9 @@ void nm_dump_clear(struct nm_dump *dump);
 
 /* ---- documents.c: those that were handed out ---- */
 
-/* So many documents have contents. Whoever keeps more of them open keeps empty files. */
+/* So many documents have contents. A reader that keeps more of them open has empty files. */
 #define NM_DOCUMENTS_MOST 4U
-/* For so long everyone gets the same document. */
+/* Within this time everyone gets the same document. */
 #define NM_DOCUMENT_NS NM_NSEC_PER_SEC
 
 struct nm_documents { /* initially {0} */

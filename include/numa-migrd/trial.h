@@ -19,7 +19,7 @@
 #define NM_TRIAL_PROCESSES_MOST 8192U /* at a time */
 #define NM_TRIAL_PARTS_MOST 64U	      /* programs of a unit; processes of others take no part */
 #define NM_TRIAL_COMM_BYTES 72U
-/* ± ln 2: a program counts as at most twice as fast or as slow, whatever its user makes of it. */
+/* ± ln 2: a program counts as at most twice as fast or as slow. */
 #define NM_TRIAL_DIFFERENCE_MOST 0.69314718055994531
 
 enum nm_trial_arm { NM_TRIAL_CONTROL, NM_TRIAL_TREATED, NM_TRIAL_ARMS };

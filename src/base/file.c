@@ -137,7 +137,7 @@ int nm_open_own(int directory, const char *name, int flags)
 	return fd;
 }
 
-/* Whoever owns it if `owner` is NM_ANY_OWNER. */
+/* With NM_ANY_OWNER only the type counts. */
 static int check_trusted(int fd, mode_t type, uid_t owner)
 {
 	struct stat status;

@@ -97,7 +97,7 @@ static int print_result(const struct nm_ctl *ctl, const json_t *document)
 	}
 	print_conditions(trial);
 	if (number_of(trial, "remaining_s") > 0)
-		(void)printf("The trial goes on: %lld min left.\n",
+		(void)printf("The trial continues: %lld min left.\n",
 			     (number_of(trial, "remaining_s") + 59) / 60);
 	if (copy_text(ctl, trial, "ended_early", text))
 		(void)printf("The trial ended early: %s.\n", text);
@@ -143,7 +143,7 @@ int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 		return r;
 	const json_t *cause = json_object_get(json_object_get(document, "trial"), "ended_early");
 	r = print_result(ctl, document);
-	/* An interrupt is what the caller wanted, others are not. */
+	/* The caller's own interrupt is no failure. */
 	return r == EXIT_SUCCESS && cause &&
 			       strcmp(json_string_value(cause) ?: "", "by command") != 0
 		       ? EXIT_FAILURE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SECURITY: bus-answers
+// SECURITY: bus-answers, document-text
 /* A document as numa-migrctl gets it from the bus: all tables and lines are printed without control
  * characters. */
 #include "../../src/ctl/cell.h"

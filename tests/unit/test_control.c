@@ -350,8 +350,8 @@ static const char *call_of_interface(const char *interface, const char *method)
 	return name;
 }
 
-/* The rules of the bus name the interface; a call may leave it out.
- * SECURITY: other-interfaces */
+/* The rules of the bus name the interface; a call may leave it out. */
+/* SECURITY: other-interfaces */
 static void other_interfaces_are_refused(void **state)
 {
 	static const struct {
@@ -419,8 +419,8 @@ static void signals_of_others_change_nothing(void **state)
 	assert_int_equal(shared->calls, 1); /* that of root */
 }
 
-/* While the service is stopped, too.
- * SECURITY: bus-name */
+/* While the service is stopped, too. */
+/* SECURITY: bus-name */
 static void others_cannot_take_the_name(void **state)
 {
 	need_root_and_bus(state);

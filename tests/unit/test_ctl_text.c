@@ -28,8 +28,8 @@ static void assert_fit(const char *text, size_t width, const struct nm_style *st
 	assert_int_equal(nm_text_width(out), columns);
 }
 
-/* Text that reorders or hides other text in its line.
- * SECURITY: reordered-text */
+/* Text that reorders or hides other text in its line. */
+/* SECURITY: reordered-text */
 static void reordering_characters_are_replaced(void **state)
 {
 	(void)state;
@@ -47,8 +47,8 @@ static json_t *parse(const char *text)
 	return document;
 }
 
-/* Names of members, and values that no table contains.
- * SECURITY: document-text */
+/* Names of members, and values that no table contains. */
+/* SECURITY: document-text */
 static void all_text_of_a_document_is_clean(void **state)
 {
 	(void)state;

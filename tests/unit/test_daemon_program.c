@@ -62,8 +62,8 @@ static void a_file_to_be_checked_may_belong_to_anyone(void **state)
 	assert_daemon("--dry-run", another_users("good"), EX_USAGE, "unexpected argument");
 }
 
-/* Anyone may have made what root is asked to check.
- * SECURITY: checked-file */
+/* Anyone may have made what root is asked to check. */
+/* SECURITY: checked-file */
 static void odd_files_to_be_checked_end_nothing(void **state)
 {
 	char path[FIXTURE_PATH + 16];

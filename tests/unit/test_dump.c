@@ -63,8 +63,8 @@ static void rows_are_limited(void **state)
 			 THREADS + PROCESSES - NM_DUMP_ROWS_MAX);
 }
 
-/* A user with many processes hides no other one.
- * SECURITY: document-rows */
+/* A user with many processes hides no other one. */
+/* SECURITY: document-rows */
 static void one_domain_leaves_rows_to_others(void **state)
 {
 	enum { MANY = 60000, OTHERS = 10 };
@@ -146,8 +146,8 @@ static off_t size_of(int fd)
 	return file.st_size;
 }
 
-/* Whoever keeps documents open keeps no memory of the service.
- * SECURITY: kept-documents */
+/* A reader that keeps documents open keeps no memory of the service. */
+/* SECURITY: kept-documents */
 static void few_documents_have_contents(void **state)
 {
 	struct nm_documents documents = {0};
@@ -168,8 +168,8 @@ static void few_documents_have_contents(void **state)
 	nm_documents_clear(&documents);
 }
 
-/* Asking often costs nothing but a descriptor.
- * SECURITY: kept-documents */
+/* Asking often costs nothing but a descriptor. */
+/* SECURITY: kept-documents */
 static void a_document_is_composed_once_a_second(void **state)
 {
 	struct nm_documents documents = {0};
@@ -203,8 +203,8 @@ static void a_document_that_fails_replaces_none(void **state)
 	nm_documents_clear(&documents);
 }
 
-/* Others read the same document.
- * SECURITY: kept-documents */
+/* Others read the same document. */
+/* SECURITY: kept-documents */
 static void a_reader_cannot_empty_a_document(void **state)
 {
 	struct nm_documents documents = {0};

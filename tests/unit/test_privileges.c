@@ -82,8 +82,8 @@ static unsigned long number_in(const char *path, const char *key)
 }
 
 /* A worker at its limit is killed alone. If all of them reached that of the slice first, the kernel
- * could choose one that cannot die, for which the others wait.
- * SECURITY: workers-memory */
+ * could choose one that cannot die, for which the others wait. */
+/* SECURITY: workers-memory */
 static void workers_fit_into_their_slice(void **state)
 {
 	const char *socket = NM_SOURCE_DIR "/systemd/numa-migrd-worker.socket";
@@ -100,8 +100,8 @@ static void assert_line(const char *path, const char *line)
 	assert_non_null(strstr(text, line));
 }
 
-/* At a stop nothing else would do it.
- * SECURITY: killed */
+/* At a stop nothing else would do it. */
+/* SECURITY: killed */
 static void a_restoration_without_memory_is_tried_again(void **state)
 {
 	struct unit_file daemon = {0}, restore = {0};

@@ -169,7 +169,7 @@ static void a_program_that_is_tried_again_is_managed_again(void **state)
 	assert_false(process->left_alone);
 }
 
-/* Draws processes that have ended: each is forgotten when it is read. */
+/* Draws processes that have ended: each is dropped when it is read. */
 static size_t left_after_a_tick(unsigned count, double budget_s)
 {
 	const struct nm_trial_process *processes;

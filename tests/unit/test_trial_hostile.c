@@ -61,7 +61,7 @@ static void end_after(struct nm_trial *trial, uint32_t pid, uint64_t now_ns, dou
 	nm_trial_process_ended(trial, pid, now_ns + ran_ns);
 }
 
-/* Runs units that take so long in each arm. */
+/* Runs units that take these times in their arms. */
 static void run(struct nm_trial *trial, const struct owner *owner, unsigned units, double managed_s,
 		double alone_s)
 {
@@ -71,8 +71,8 @@ static void run(struct nm_trial *trial, const struct owner *owner, unsigned unit
 	}
 }
 
-/* The domain of cron, of php-fpm and of slurmstepd contains several users.
- * SECURITY: control-group */
+/* The domain of cron, of php-fpm and of slurmstepd contains several users. */
+/* SECURITY: control-group */
 static void a_user_bars_no_program_of_another(void **state)
 {
 	struct nm_trial *trial = *state;
@@ -89,8 +89,8 @@ static void a_user_bars_no_program_of_another(void **state)
 		assert_int_not_equal(draw(trial, &victim, 100 * SECOND), NM_TRIAL_BARRED);
 }
 
-/* 10 % faster for others.
- * SECURITY: control-group */
+/* 10 % faster for others. */
+/* SECURITY: control-group */
 static void a_user_counts_for_a_factor_of_two_at_most(void **state)
 {
 	struct nm_trial *trial = *state;
@@ -114,8 +114,8 @@ static double difference_of_sums(const struct nm_trial *trial, enum nm_trial_mea
 	return managed.sum / managed.n - alone.sum / alone.n;
 }
 
-/* Of metrics, from which a fleet computes its difference.
- * SECURITY: control-group */
+/* Of metrics, from which a fleet computes its difference. */
+/* SECURITY: control-group */
 static void a_user_counts_for_a_factor_of_two_in_the_sums(void **state)
 {
 	struct nm_trial *trial = *state;
@@ -127,8 +127,8 @@ static void a_user_counts_for_a_factor_of_two_in_the_sums(void **state)
 }
 
 /* Units that outlive their window have no value: who lets only those of one arm do so adds to the
- * other one alone.
- * SECURITY: control-group */
+ * other one alone. */
+/* SECURITY: control-group */
 static void units_of_one_arm_move_no_sum(void **state)
 {
 	struct nm_trial *trial = *state;
@@ -202,8 +202,8 @@ static void the_sums_keep_programs_that_made_room(void **state)
 	assert_true(fabs(difference_of_sums(trial, NM_TRIAL_CPU) - log(0.9)) < 1e-6);
 }
 
-/* Users of one domain share its half, and do not erase each other's results.
- * SECURITY: control-group */
+/* Users of one domain share its half, and do not erase each other's results. */
+/* SECURITY: control-group */
 static void a_user_erases_no_results_of_another(void **state)
 {
 	struct nm_trial *trial = *state;
@@ -230,8 +230,8 @@ static void programs_of_yesterday_make_room_for_others(void **state)
 		assert_true(is_known(trial, 99, 0, i));
 }
 
-/* A parent whose children have any number of names, for ten minutes.
- * SECURITY: unit-programs */
+/* A parent whose children have any number of names, for ten minutes. */
+/* SECURITY: unit-programs */
 static void a_unit_has_few_programs(void **state)
 {
 	struct nm_trial *trial = *state;

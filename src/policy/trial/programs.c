@@ -166,7 +166,7 @@ static bool is_stale(const struct nm_trial_program *program, uint64_t now_ns)
 	return may_make_room(program, now_ns) && now_ns - program->drawn_ns >= STALE_NS;
 }
 
-/* Who may have to make room for a program. */
+/* The programs of which one makes room. */
 enum scope { OF_ALL, OF_DOMAIN, OF_USER };
 
 /* Returns the index of the program that was drawn longest ago, or the number of programs. */
@@ -187,7 +187,7 @@ static size_t find_oldest(const struct nm_trial *trial, const struct nm_trial_ca
 	return oldest;
 }
 
-/* A user of half of the domain's programs gives up one of his own. */
+/* A user with half of the domain's programs gives up one of them. */
 static enum scope scope_in_domain(const struct nm_trial *trial,
 				  const struct nm_trial_candidate *one)
 {
