@@ -30,11 +30,9 @@ static int open_runtime(struct nm_daemon *daemon)
 {
 	int r = nm_runtime_open(daemon);
 	if (r == -ENOENT && access(nm_runtime_path(), F_OK) < 0)
-		nm_report(
-			daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			"Runtime directory unusable: RUNTIME_DIRECTORY=%s does not exist (the unit "
-			"makes it; by hand: mkdir, or unset the variable)",
-			nm_runtime_path());
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "Runtime directory unusable: RUNTIME_DIRECTORY=%s does not exist",
+			  nm_runtime_path());
 	else if (r == -EBUSY)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Another numa-migrd is running and holds the runtime directory "
@@ -45,8 +43,7 @@ static int open_runtime(struct nm_daemon *daemon)
 			  "by others (by hand: run as root)");
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "Runtime directory unusable: %s; earlier leases stay (check owner and "
-			  "space of %s)",
+			  "Runtime directory unusable: %s; earlier leases stay (check %s)",
 			  strerror(-r), nm_runtime_path());
 	if (r < 0)
 		return r;

@@ -37,7 +37,8 @@ static void print_help(FILE *out)
 	      "      --version      print the version and exit\n"
 	      "  -h, --help         print this help and exit\n"
 	      "\n"
-	      "Exit status: 0 success, 1 failure, 64 wrong usage, 78 invalid configuration.\n"
+	      "Exit status: 0 success, 1 failure, 64 wrong usage, 75 no memory for --restore,\n"
+	      "78 invalid configuration.\n"
 	      "See numa-migrd(8), numa-migrd.conf(5) and numa-migrctl(1).\n",
 	      out);
 }

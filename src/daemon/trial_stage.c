@@ -10,8 +10,8 @@
 /* Processes whose window is over are looked at once in this number of intervals, in case the record
  * of their exit was lost. */
 #define LOST_EXIT_INTERVALS 64U
-/* Processes that are read in an interval whatever that costs, and how many more before the budget
- * is looked at again. */
+/* Number of processes that are read in an interval at any cost, and of further ones between two
+ * looks at the budget. */
 #define READS_LEAST 64U
 #define READS_AT_ONCE 16U
 

@@ -349,6 +349,29 @@ static inline void fake_idle_service(int ready)
 	fake_serve(vtable, NULL, ready);
 }
 
+/* A service that is paused during a trial. */
+static inline int fake_paused_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	(void)userdata;
+	(void)error;
+	return fake_send(
+		call,
+		"{\"status\":{\"paused\":true},\"trial\":{\"remaining_s\":0,\"ended_early\":"
+		"\"paused\",\"result\":\"no comparison: 3 managed units\\u001b\"}}",
+		0);
+}
+
+static inline void fake_paused_service(int ready)
+{
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_paused_dump),
+		FAKE_METHOD("RaiseControl", "ud", fake_done),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, NULL, ready);
+}
+
 /* Answers in turn. The last ones are documents in which something is missing or of another type. */
 static inline int fake_hostile_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {

@@ -48,6 +48,12 @@ static int with_idle_service(void **state)
 	return setup(state, open_policy, fake_idle_service);
 }
 
+static int with_paused_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	return setup(state, open_policy, fake_paused_service);
+}
+
 static int without_service(void **state)
 {
 	return setup(state, open_policy, NULL);
@@ -237,6 +243,14 @@ static void test_refusals(void **state)
 		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");
 }
 
+static void test_pause_during_a_trial(void **state)
+{
+	need_bus(state);
+	assert_ctl("trial", 1,
+		   "The trial ended early: paused.\nResult: no comparison: 3 managed units?.\n");
+	assert_ctl("trial --json", 1, "\"ended_early\": \"paused\"");
+}
+
 /* A process that the daemon does not know is looked up in /proc. */
 static void test_unknown_process(void **state)
 {
@@ -417,6 +431,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_colours, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_pause_during_a_trial, with_paused_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_process, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_sampled, with_idle_service,
 						teardown),
