@@ -331,6 +331,7 @@ static void a_second_command_logs_nothing(void **state)
 	(void)state;
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
 	world_assert_not_logged(world, "Resumed");
 	world_assert_not_logged(world, "is managed again");
 }
@@ -433,6 +434,20 @@ static void an_unsampled_process_can_be_released(void **state)
 	assert_false(tick_until_leased(100));
 	fake_clone(world->fake, 100, 102);
 	assert_int_equal(nm_command_release(service, 102), -ESRCH); /* a thread's number */
+}
+
+static void a_second_release_succeeds(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 4; turn++) {
+		assert_int_equal(nm_command_release(service, 100), 0);
+		if (turn == 1) /* and while it is paused */
+			assert_int_equal(nm_command_pause(service), 0);
+	}
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_resume(service), 0);
 }
 
 static void a_release_while_paused(void **state)
@@ -744,6 +759,19 @@ static void one_node_with_cpus_is_idle(void **state)
 	assert_string_equal(status("idle"), "false");
 }
 
+/* Also if CPUs of the others go offline meanwhile. */
+static void a_trial_needs_two_nodes(void **state)
+{
+	(void)state;
+	ticks(1);
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+	world_write_xml(world->xml, "numa:1 core:2 pu:1");
+	service->machine.online.cpus[0] = 'x';
+	ticks(2);
+	world_assert_logged(world, "Trial ended early (one node has CPUs): ");
+	assert_int_equal(nm_command_raise_control(service, 60, 50), -ENODEV);
+}
+
 /* Other nodes have memory only. */
 static void nodes_with_cpus_are_counted(void **state)
 {
@@ -881,6 +909,7 @@ int main(void)
 		TEST(an_invalid_file_is_rejected_with_its_line),
 		TEST(a_file_writable_by_others_is_refused_at_reload),
 		TEST(an_unsampled_process_can_be_released),
+		TEST(a_second_release_succeeds),
 		TEST(a_release_while_paused),
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(unwritable_marks_are_reported_once),
@@ -894,6 +923,7 @@ int main(void)
 		TEST(a_switch_of_the_sysctl_is_seen),
 		TEST(isolation_is_followed),
 		TEST(a_single_node_is_not_a_missing_source),
+		TEST(a_trial_needs_two_nodes),
 		TEST(one_node_with_cpus_is_idle),
 		TEST(nodes_with_cpus_are_counted),
 		TEST(pages_move_while_they_are_to),
