@@ -338,8 +338,9 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 /* Notes the begin or end of a process. Called by the drain. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
-/* Returns whether the budget of examinations is not spent. */
-bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns);
+/* Returns whether the budget of examinations is not spent. Other policies have none: what began at
+ * this nm_own_loop_ns() may use the share of one interval. */
+bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, uint64_t begun_ns);
 /* Returns whether the interval should end after rings were drained. Called by the main loop. */
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon);
 /* Returns how many processes may be examined now; -1: none is due. */

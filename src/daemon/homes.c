@@ -63,11 +63,13 @@ static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, ui
 	};
 }
 
-bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns)
+bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, uint64_t begun_ns)
 {
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
-	return !nm_placement_of(daemon) ||
-	       nm_placement_has_budget(nm_placement_of(daemon), &budget);
+	if (nm_placement_of(daemon))
+		return nm_placement_has_budget(nm_placement_of(daemon), &budget);
+	return budget.unlimited || (double)(budget.own_ns - begun_ns) / (double)NM_NSEC_PER_SEC <
+					   budget.share * budget.interval_s;
 }
 
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon)

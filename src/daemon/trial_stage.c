@@ -140,6 +140,7 @@ static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
 	struct nm_trial_stage *stage = &daemon->trial;
 	const struct nm_trial_process *processes;
 	size_t count = nm_trial_processes(stage->group, &processes);
+	uint64_t begun_ns = nm_own_loop_ns(daemon);
 	unsigned reads = 0;
 	for (size_t steps = count; steps > 0; steps--) {
 		/* From the end, because ended processes are replaced by the last one. */
@@ -152,7 +153,7 @@ static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
 		if (!one->part && (one->pid + daemon->tally.intervals) % LOST_EXIT_INTERVALS != 0)
 			continue;
 		if (reads >= READS_LEAST && reads % READS_AT_ONCE == 0 &&
-		    !nm_home_stage_has_budget(daemon, nm_daemon_now_ns(daemon))) {
+		    !nm_home_stage_has_budget(daemon, nm_daemon_now_ns(daemon), begun_ns)) {
 			stage->cursor++; /* the next interval begins with it */
 			return;
 		}

@@ -184,8 +184,10 @@ static size_t left_after_a_tick(unsigned count, double budget_s)
 	}
 	size_t before = nm_trial_processes(group(), &processes);
 	world.daemon.config->sampling.overhead_percent = 0;
-	placement->budget_s = budget_s;
-	placement->spent_ns = nm_own_loop_ns(&world.daemon);
+	if (placement) {
+		placement->budget_s = budget_s;
+		placement->spent_ns = nm_own_loop_ns(&world.daemon);
+	}
 	tick_trial_at(world.fake->now_ns);
 	return count - (before - nm_trial_processes(group(), &processes));
 }
@@ -201,6 +203,16 @@ static void readings_come_from_the_budget_of_examinations(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		tick_trial_at(world.fake->now_ns);
 	assert_int_equal(left_after_a_tick(500, NM_BUDGET_MAX_S), 0);
+}
+
+/* With other policies, too. */
+static void readings_are_limited_without_examinations(void **state)
+{
+	(void)state;
+	begin_with(0.5);
+	world.daemon.config->threads.policy = NM_POLICY_LBMA;
+	assert_null(nm_placement_of(&world.daemon));
+	assert_in_range(left_after_a_tick(500, 0), 500 - 100, 499);
 }
 
 static void status_shows_the_comparison(void **state)
@@ -338,6 +350,7 @@ int main(void)
 		TEST_OF(a_raised_share_ends),
 		TEST_OF(a_program_that_is_tried_again_is_managed_again),
 		TEST_OF(readings_come_from_the_budget_of_examinations),
+		TEST_OF(readings_are_limited_without_examinations),
 		TEST_OF(a_trial_ends_after_its_time),
 		TEST_OF(a_second_trial_keeps_the_results),
 		TEST_OF(a_dry_run_ends_a_trial_and_begins_none),
