@@ -138,7 +138,7 @@ static void list_instances(sd_bus *bus, const char *unit, char *out, size_t size
 	while (sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL, NULL, NULL, NULL,
 				   NULL, NULL, NULL) > 0) {
 		char clean[UNIT_BYTES];
-		nm_text_clean(clean, sizeof(clean), name);
+		(void)nm_escape(clean, sizeof(clean), name, strlen(name));
 		if (used + strlen(clean) + 3 > size)
 			return;
 		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", clean);

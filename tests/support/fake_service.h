@@ -200,8 +200,9 @@ static inline int fake_list_units(sd_bus_message *call, void *userdata, sd_bus_e
 	if (r >= 0)
 		r = sd_bus_message_open_container(reply, 'a', "(ssssssouso)");
 	if (r >= 0 && strcmp(pattern, "postgresql@*.service") == 0)
-		r = sd_bus_message_append(reply, "(ssssssouso)", "postgresql@15-main.service", "",
-					  "loaded", "active", "running", "", "/a", 0U, "", "/");
+		r = sd_bus_message_append(reply, "(ssssssouso)", "postgresql@15-main.service",
+					  "a\nb", "loaded", "active", "running", "", "/a", 0U, "",
+					  "/");
 	if (r >= 0)
 		r = sd_bus_message_close_container(reply);
 	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
