@@ -27,7 +27,7 @@ endif()
 set(NM_ZSH_DIR ${zsh_dir} CACHE STRING "Where zsh's completions are")
 set(examples ${CMAKE_INSTALL_DOCDIR}/examples)
 
-install(FILES systemd/numa-migrd.service systemd/numa-migrd-helper.service
+install(FILES systemd/numa-migrd.service systemd/numa-migrd-restore.service systemd/numa-migrd-helper.service
 	systemd/numa-migrd-helper.socket systemd/numa-migrd-worker.socket
 	systemd/numa-migrd-worker@.service systemd/system-numamigrd.slice DESTINATION ${NM_UNIT_DIR})
 install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-numa-migrd.preset)

@@ -165,6 +165,10 @@ size_t nm_escape(char *out, size_t out_size, const char *text, size_t length);
  */
 size_t nm_utf8_decode(const char *text, size_t length, uint32_t *ret_code);
 
+/* Returns whether a code point is a visible character: it does not control a terminal, and does not
+ * reorder or hide text. */
+bool nm_is_printable(uint32_t code);
+
 /* ---- map of thread ids ---- */
 
 /*

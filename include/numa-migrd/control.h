@@ -15,27 +15,28 @@
 #define NM_BUS_PATH "/org/numamigrd1"
 #define NM_BUS_INTERFACE "org.numamigrd1.Manager"
 
-#define NM_BUS_ERROR_ALREADY_PAUSED NM_BUS_NAME ".Error.AlreadyPaused"
-#define NM_BUS_ERROR_ALREADY_RUNNING NM_BUS_NAME ".Error.AlreadyRunning"
+#define NM_BUS_ERROR_PAUSED NM_BUS_NAME ".Error.Paused"
 #define NM_BUS_ERROR_NO_SUCH_PROCESS NM_BUS_NAME ".Error.NoSuchProcess"
-#define NM_BUS_ERROR_NOT_RELEASED NM_BUS_NAME ".Error.NotReleased"
 #define NM_BUS_ERROR_BAD_CONFIGURATION NM_BUS_NAME ".Error.BadConfiguration"
 #define NM_BUS_ERROR_DRY_RUN_FORCED NM_BUS_NAME ".Error.DryRunForced"
+#define NM_BUS_ERROR_NOTHING_TO_COMPARE NM_BUS_NAME ".Error.NothingToCompare"
+#define NM_BUS_ERROR_TRIAL_RUNNING NM_BUS_NAME ".Error.TrialRunning"
 
 /* Functions of the daemon. Each gets `context`, and returns 0 or a negative errno unless noted. */
 struct nm_control_ops {
 	void *context;
-	int (*dump)(void *context);   /* returns a descriptor (dump.h) */
-	int (*pause)(void *context);  /* -EALREADY: already paused */
-	int (*resume)(void *context); /* -EALREADY: not paused */
+	int (*dump)(void *context); /* returns a descriptor (dump.h) */
+	int (*pause)(void *context);
+	int (*resume)(void *context);
 	int (*release)(void *context, uint32_t pid); /* -ESRCH: there is no such process */
-	int (*manage)(void *context, uint32_t pid);  /* -ENOENT: it was not released */
+	int (*manage)(void *context, uint32_t pid);  /* the same */
 	/* -EINVAL: the configuration is invalid and the old one stays in force; `error` has a line
 	 * for each error. */
 	int (*reload)(void *context, char *error, size_t size);
 	int (*set_dry_run)(void *context, bool wanted); /* -EPERM: demanded at start; -EACCES: by
 							 * the configuration */
-	/* -EAGAIN: paused; -EINVAL */
+	/* -EAGAIN: paused; -EROFS, -ENODEV, -EOPNOTSUPP: nothing to compare; -EBUSY: one of
+	 * another share runs; -EINVAL */
 	int (*raise_control)(void *context, uint32_t minutes, double percent);
 	/* Called once when the object is lost to the bus or could not be registered (negative
 	 * errno), and once when it is available again (0). */

@@ -112,7 +112,7 @@ struct nm_candidate_row {
 struct nm_comparison_row {
 	int64_t remaining_s, managed_units, control_units;
 	bool drawing;
-	const char *comm, *state, *result, *forecast;
+	const char *comm, *state, *result, *forecast, *ended_early;
 	double control_percent, cpu_change, cpu_low, cpu_high, elapsed_change, elapsed_low,
 		elapsed_high, managed_local, control_local, managed_distance, control_distance,
 		managed_waiting, control_waiting;

@@ -59,6 +59,8 @@ int nm_write_text(int directory, const char *path, const char *text);
  * the negative errno of open(2). Used for the configuration.
  */
 int nm_open_trusted(int directory, const char *path, int flags, uid_t owner);
+/* As `owner`: the file is checked for its type only. */
+#define NM_ANY_OWNER ((uid_t)-1)
 
 /* Used instead of a directory by runs that leave no files (simulation). Files created in it
  * are in memory and disappear when closed; no other files exist. */

@@ -273,6 +273,10 @@ bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget);
 /* Returns how many processes may be examined now; -1: none is due. mover_idle: the mover waits for
  * work. */
+/* Returns whether any of the budget is left. Called by the control group, whose readings it pays.
+ */
+bool nm_placement_has_budget(const struct nm_placement *placement,
+			     const struct nm_examination_budget *budget);
 int nm_placement_examinations_allowed(const struct nm_placement *placement,
 				      const struct nm_examination_budget *budget, bool mover_idle,
 				      uint64_t now_ns);

@@ -31,6 +31,7 @@ enum nm_message {
 	NM_MESSAGE_RESUME,
 	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others were found active */
 	NM_MESSAGE_RESTORE,
+	NM_MESSAGE_TRIAL, /* its begin and its end, with the result */
 	NM_MESSAGE_MAX,
 };
 

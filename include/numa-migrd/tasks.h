@@ -225,7 +225,8 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 
 /* Ends the release of a process. Returns -ENOENT if it was not released. The task table finds out
  * when it checks the process again. */
-int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid);
+int nm_released_list_manage(struct nm_released_list *memory, struct nm_platform *platform,
+			    uint32_t pid);
 
 /*
  * Loads the entries saved by an earlier run since boot, except those of threads and processes that

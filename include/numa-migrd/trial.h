@@ -2,8 +2,9 @@
 /*
  * The control group: a random part of the processes is left alone for their first ten minutes, and
  * compared with the others. Random draws are of units (a process, with children and siblings that
- * are decided about soon after it), and so is the comparison. Time and readings are arguments; the
- * generator is seeded. Pure.
+ * are decided about soon after it), and so is the comparison. A process can see its arm, and act on
+ * it: programs of different users are kept apart, and the effect of each on the total is bounded.
+ * Time and readings are arguments; the generator is seeded. Pure.
  */
 #ifndef NUMA_MIGRD_TRIAL_H
 #define NUMA_MIGRD_TRIAL_H
@@ -11,11 +12,15 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/metrics.h"
 
-#define NM_TRIAL_WINDOW_NS (600 * NM_NSEC_PER_SEC)
+#define NM_TRIAL_WINDOW_MINUTES 10U
+#define NM_TRIAL_WINDOW_NS (NM_TRIAL_WINDOW_MINUTES * 60 * NM_NSEC_PER_SEC)
 #define NM_TRIAL_UNITS_LEAST 20U /* in each arm, for an interval */
 #define NM_TRIAL_PROGRAMS_MOST 4096U
 #define NM_TRIAL_PROCESSES_MOST 8192U /* at a time */
+#define NM_TRIAL_PARTS_MOST 64U	      /* programs of a unit; processes of others take no part */
 #define NM_TRIAL_COMM_BYTES 72U
+/* ± ln 2: a program counts as at most twice as fast or as slow. */
+#define NM_TRIAL_DIFFERENCE_MOST 0.69314718055994531
 
 enum nm_trial_arm { NM_TRIAL_CONTROL, NM_TRIAL_TREATED, NM_TRIAL_ARMS };
 
@@ -59,9 +64,13 @@ struct nm_trial_row {
 	double weight; /* set by nm_trial_total() */
 	struct nm_trial_difference difference;
 };
-/* Combines programs by the amount of data about each. No domain counts for more than 1/3, if there
- * are three. Reorders the rows. Returns false if there are none. */
+/* Combines programs by the amount of data about each. No difference counts for more than
+ * NM_TRIAL_DIFFERENCE_MOST, and no domain for more than 1/3, if there are three. Reorders the rows.
+ * Returns false if there are none. */
 bool nm_trial_total(struct nm_trial_row *rows, size_t count, struct nm_trial_difference *ret);
+
+/* Returns the difference within ± NM_TRIAL_DIFFERENCE_MOST. */
+double nm_trial_clip(double difference);
 
 /* Returns how many units are needed to find a difference of 5 % with a power of 80 %. */
 double nm_trial_units_needed(double deviation, double control_share);
@@ -78,6 +87,7 @@ enum nm_trial_span {
 	NM_TRIAL_EVIDENCE, /* since the start, or since the program was last left alone */
 	NM_TRIAL_RAISED,   /* of the last period with a raised share (nm_trial_raise()); the others
 			    * exclude these, because another share may have another effect */
+	NM_TRIAL_ALWAYS,   /* since the start */
 	NM_TRIAL_SPANS
 };
 
@@ -88,9 +98,10 @@ struct nm_trial_conditions {
 	double ran_s, waited_s; /* CPU time, and time spent waiting for a CPU */
 };
 
-/* Results of a command within a domain (nm_domain_of()). */
+/* Results of a command of a user within a domain (nm_domain_of()). */
 struct nm_trial_program {
 	uint64_t domain;
+	uint32_t uid;
 	char comm[NM_TRIAL_COMM_BYTES]; /* escaped */
 	struct nm_trial_sum sums[NM_TRIAL_SPANS][NM_TRIAL_MEASURES][NM_TRIAL_ARMS];
 	/* Number of control units, and of those of which a process outlived the window. */
@@ -99,7 +110,10 @@ struct nm_trial_program {
 	uint64_t barred_until_ns; /* left alone until then */
 	double loss;		  /* the difference that was found */
 	enum nm_trial_measure lost_in;
-	bool announced; /* the caller knows of the last loss */
+	bool announced;	   /* the caller knows of the last loss */
+	bool bar_applies;  /* the caller does not know that the last bar has ended */
+	uint64_t drawn_ns; /* the last draw of one of its processes */
+	unsigned parts;	   /* number of units that are not finished */
 };
 
 struct nm_trial;
@@ -117,6 +131,10 @@ void nm_trial_configure(struct nm_trial *trial, double control_share, double tol
  * them is complete then. Discards the results of the last such period. */
 void nm_trial_raise(struct nm_trial *trial, double control_share, uint64_t now_ns,
 		    uint64_t duration_ns);
+/* Lets the current period last until then, if it would end earlier; its results stay. Returns 0, or
+ * -EBUSY for another share, whose results are not comparable. */
+int nm_trial_extend(struct nm_trial *trial, double control_share, uint64_t until_ns);
+bool nm_trial_is_raised(const struct nm_trial *trial, uint64_t now_ns);
 /* Ends it now; units that are not complete do not count. */
 void nm_trial_lower(struct nm_trial *trial, uint64_t now_ns);
 struct nm_trial_period {
@@ -139,9 +157,11 @@ bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_tri
 void nm_trial_follow_day(struct nm_trial *trial, int day);
 /* Returns the difference in CPU time that NM_TRIAL_TODAY had when it was cleared, or NULL. */
 const struct nm_trial_difference *nm_trial_yesterday(const struct nm_trial *trial);
-/* Sums of all programs since the start, also of raised periods. */
-const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
-					 enum nm_trial_measure measure, enum nm_trial_arm arm);
+/* Returns sums over all programs with two units in each arm, since the start, also of raised
+ * periods. Values are relative to the mean of the program's control units, and those of a treated
+ * arm are shifted as far as its difference is clipped, or not trusted. */
+struct nm_trial_sum nm_trial_sums(const struct nm_trial *trial, enum nm_trial_measure measure,
+				  enum nm_trial_arm arm);
 
 /* The sums of an arm over NM_TRIAL_TODAY or NM_TRIAL_RAISED. */
 const struct nm_trial_conditions *
@@ -149,10 +169,12 @@ nm_trial_conditions(const struct nm_trial *trial, enum nm_trial_span span, enum 
 
 /* Returns NULL if nothing is known of the program. */
 const struct nm_trial_program *nm_trial_program(const struct nm_trial *trial, uint64_t domain,
-						const char *comm);
+						uint32_t uid, const char *comm);
 size_t nm_trial_programs(const struct nm_trial *trial, struct nm_trial_program *const **ret);
 /* Returns a program that was found to be slower since the last call, or NULL. */
 const struct nm_trial_program *nm_trial_next_loss(struct nm_trial *trial);
+/* Returns a program that is tried again since the last call, or NULL. */
+const struct nm_trial_program *nm_trial_next_retry(struct nm_trial *trial, uint64_t now_ns);
 
 /* ---- units.c: processes ---- */
 
@@ -165,19 +187,20 @@ enum nm_trial_answer {
 
 /* A process at its first decision. */
 struct nm_trial_candidate {
-	uint32_t pid, parent;
+	uint32_t pid, parent, uid;
 	uint64_t start_ticks, domain;
 	const char *comm; /* escaped */
 	uint64_t cpu_ns;  /* that it has used so far */
-	bool takes_part;  /* if it is drawn, and no virtual machine */
+	bool takes_part;  /* if it is drawn, no virtual machine, and no program of this service */
 };
 
-/* Draws a process. If memory or the tables are full, it takes no part. */
+/* Draws a process. If its domain has no room in the tables, it takes no part: a domain gets one
+ * more process if it has fewer than are left free. */
 enum nm_trial_answer nm_trial_draw(struct nm_trial *trial, const struct nm_trial_candidate *one,
 				   uint64_t now_ns);
 /* Returns the result of an earlier draw. */
 enum nm_trial_answer nm_trial_answer(const struct nm_trial *trial, uint32_t pid,
-				     uint64_t start_ticks);
+				     uint64_t start_ticks, uint64_t now_ns);
 
 bool nm_trial_has(const struct nm_trial *trial, uint32_t pid);
 /* Records the total CPU time of a process, from /proc. */
@@ -201,14 +224,13 @@ void nm_trial_forget(struct nm_trial *trial);
 
 struct nm_trial_process {
 	uint32_t pid, parent;
-	uint64_t start_ticks, drawn_ns;
+	uint64_t start_ticks, domain, drawn_ns;
 	uint64_t last_exit_ns;			      /* of a thread; 0: none */
 	uint64_t cpu_before_ns, cpu_ns, cpu_since_ns; /* until the draw, from there to the last
 						       * reading, and since that */
 	double instructions;
 	const struct nm_trial_program *program; /* NULL: there was no room for it */
-	struct nm_trial_part *part; /* NULL: takes no part, or its window is over */
-	bool barred;
+	struct nm_trial_part *part;		/* NULL: takes no part, or its window is over */
 };
 /* Returns the processes in no particular order, valid until the next call. */
 size_t nm_trial_processes(const struct nm_trial *trial, const struct nm_trial_process **ret);

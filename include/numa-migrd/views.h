@@ -42,6 +42,7 @@ struct nm_view {
 	const struct nm_placement *placement; /* NULL: no homes */
 	const struct nm_balancer *balancer;   /* NULL: another policy */
 	const struct nm_trial *trial;
+	const char *trial_cause; /* why the last one ended early; NULL: it did not */
 };
 
 /* Copies the values of the status line. It is composed up to twice a second, so that nothing here

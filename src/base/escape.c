@@ -16,7 +16,6 @@ struct range {
  * (ascending). */
 static const struct range unprintable[] = {
 	{0x0000, 0x001f},   /* C0 controls */
-	{'\\', '\\'},	    /* marks an escape */
 	{0x007f, 0x009f},   /* DEL and C1 controls */
 	{0x00ad, 0x00ad},   /* soft hyphen */
 	{0x061c, 0x061c},   /* Arabic letter mark */
@@ -33,7 +32,7 @@ static const struct range unprintable[] = {
 	{0xe0000, 0xe0fff}, /* tags, variation selectors */
 };
 
-static bool is_printable(uint32_t code)
+bool nm_is_printable(uint32_t code)
 {
 	if ((code & 0xfffe) == 0xfffe)
 		return false;
@@ -94,7 +93,7 @@ static size_t next_piece(const char *text, size_t length, char *piece, size_t *r
 {
 	uint32_t code;
 	size_t size = nm_utf8_decode(text, length, &code);
-	if (size > 0 && is_printable(code)) {
+	if (size > 0 && nm_is_printable(code) && code != '\\') { /* which marks an escape */
 		memcpy(piece, text, size);
 		*ret_piece_size = size;
 		return size;

@@ -20,7 +20,9 @@ static const struct cause absent = {NM_CTL_UNAVAILABLE,
 static const struct cause silent = {NM_CTL_UNAVAILABLE,
 				    "numa-migrd does not answer: see systemctl status numa-migrd"};
 static const struct cause unreadable = {
-	NM_CTL_NOT_ALLOWED, "only root and the group numa-migrd may read this: run it as root"};
+	NM_CTL_NOT_ALLOWED,
+	"only root and members of the group numa-migrd may read this: run it as root, or join the "
+	"group (usermod -aG numa-migrd USER)"};
 static const struct cause forbidden = {NM_CTL_NOT_ALLOWED,
 				       "only root may control numa-migrd: run it as root"};
 static const struct cause unknown = {
@@ -57,6 +59,9 @@ void nm_ctl_explain_failure(const sd_bus_error *error, int r, bool changes, stru
 	const char *words = error->message ? error->message : strerror(-r);
 	if (r == -EBADMSG)
 		words = "numa-migrd sent no valid document";
+	if (r == -ENODATA)
+		words = "numa-migrd sent no valid document, or replaced it before it was read: try "
+			"again";
 	if (r == -EFBIG)
 		words = "numa-migrd sent a document that is too large";
 	ret->status = cause ? cause->status : EXIT_FAILURE;
@@ -121,6 +126,8 @@ static int read_text(int fd, char **ret, size_t *ret_size)
 	size_t used = 0;
 	if (fstat(fd, &file) < 0)
 		return -errno;
+	if (file.st_size == 0)
+		return -ENODATA;
 	if (file.st_size > DOCUMENT_BYTES_MAX)
 		return -EFBIG;
 	size_t size = (size_t)file.st_size;
@@ -138,14 +145,50 @@ static int read_text(int fd, char **ret, size_t *ret_size)
 	return 0;
 }
 
+/* Returns the text without what controls a terminal. Only the fields of an entry have several
+ * lines. */
+static char *clean_text(const char *text, bool has_lines)
+{
+	size_t size = strlen(text) + 1;
+	char *clean = nm_must(malloc(size));
+	nm_text_clean(clean, size, text);
+	for (char *at = clean; !has_lines && *at; at++)
+		if (*at == '\n')
+			*at = '?';
+	return clean;
+}
+
+static json_t *clean_value(json_t *value, bool has_lines)
+{
+	size_t index;
+	const char *name;
+	json_t *member, *clean;
+	if (json_is_string(value)) {
+		nm_autofree char *text = clean_text(json_string_value(value), has_lines);
+		return nm_must(json_string(text));
+	}
+	if (!json_is_object(value) && !json_is_array(value))
+		return json_incref(value);
+	clean = nm_must(json_is_object(value) ? json_object() : json_array());
+	json_array_foreach(value, index, member)
+	{
+		nm_must_do(json_array_append_new(clean, clean_value(member, false)));
+	}
+	json_object_foreach(value, name, member)
+	{
+		nm_autofree char *clean_name = clean_text(name, false);
+		nm_must_do(json_object_set_new(clean, clean_name,
+					       clean_value(member, strcmp(name, "fields") == 0)));
+	}
+	return clean;
+}
+
 int nm_ctl_parse_document(const char *text, size_t size, json_t **ret)
 {
-	json_t *document = json_loadb(text, size, 0, NULL);
-	if (!json_is_object(json_object_get(document, "status"))) {
-		json_decref(document);
+	nm_auto(json_decrefp) json_t *document = json_loadb(text, size, 0, NULL);
+	if (!json_is_object(json_object_get(document, "status")))
 		return -EBADMSG;
-	}
-	*ret = document;
+	*ret = clean_value(document, false);
 	return 0;
 }
 

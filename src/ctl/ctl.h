@@ -76,7 +76,8 @@ int nm_ctl_fetch(sd_bus *bus, json_t **ret);
 /* Reads the document in the answer to Dump. Returns 0; -EFBIG if it is too large; -EBADMSG if it is
  * no such document; or another negative errno. */
 int nm_ctl_read_document(sd_bus_message *reply, json_t **ret);
-/* The same for its text. */
+/* The same for its text. All names and texts in the document are printable; only the fields of an
+ * entry have several lines. */
 int nm_ctl_parse_document(const char *text, size_t size, json_t **ret);
 
 /* Returns the rows of a table in the document, or NULL. */

@@ -37,13 +37,15 @@ static void print_head(FILE *out, const struct nm_style *style, const json_t *de
 {
 	static const struct nm_field time = {.name = "time_usec", .kind = NM_CELL_TIME};
 	static const struct nm_field id = {.name = "decision"};
-	char when[NM_CELL_SIZE], number[NM_CELL_SIZE];
-	const char *kind = text_of(decision, "kind"), *policy = text_of(decision, "policy");
+	static const struct nm_field kind_field = {.name = "kind"};
+	static const struct nm_field policy_field = {.name = "policy"};
+	char when[NM_CELL_SIZE], number[NM_CELL_SIZE], kind[NM_CELL_SIZE], policy[NM_CELL_SIZE];
 	(void)nm_cell(&time, decision, style, when);
 	(void)nm_cell(&id, decision, style, number);
+	(void)nm_cell(&kind_field, decision, style, kind);
+	(void)nm_cell(&policy_field, decision, style, policy);
 	(void)fprintf(out, "%sdecision %s%s, %s: %s by policy %s\n", style->color ? NM_BOLD : "",
-		      number, style->color ? NM_USUAL : "", when, kind ? kind : "-",
-		      policy ? policy : "-");
+		      number, style->color ? NM_USUAL : "", when, kind, policy);
 }
 
 /* The first candidate won. */

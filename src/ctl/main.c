@@ -25,7 +25,7 @@ static const struct command commands[] = {
 	{"processes", "[PID]", NULL, "List processes with home, reason and memory per node",
 	 nm_ctl_processes},
 	{"decisions", NULL, NULL, "List the last decisions and their verdicts", nm_ctl_decisions},
-	{"explain", "ID | process PID", "the number of a decision",
+	{"explain", "ID | process PID", "the number of a decision, or process PID",
 	 "Explain a decision, or a process (explain process PID)", nm_ctl_explain},
 	{"pause", NULL, NULL, "Restore all CPU affinities, and stay idle", nm_ctl_pause},
 	{"resume", NULL, NULL, "End a pause", nm_ctl_resume},

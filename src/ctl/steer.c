@@ -70,32 +70,135 @@ int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
 	return r == EXIT_SUCCESS ? done(ctl, on ? "dry-run on" : "dry-run off") : r;
 }
 
-/* Finds the cgroup of a unit, "" if it does not run (org.freedesktop.systemd1(5)). A name without a
- * type is that of a service. Returns 0, -EINVAL for a type without cgroups, or another negative
- * errno. */
+/* ---- the cgroup of a unit ---- */
+
+#define SYSTEMD "org.freedesktop.systemd1"
+#define UNIT_BYTES 256
+
+/* The types of units (systemd.unit(5)); the first ones have cgroups with processes. */
+static const struct {
+	const char *suffix, *interface;
+} types[] = {
+	{".service", SYSTEMD ".Service"},
+	{".scope", SYSTEMD ".Scope"},
+	{".slice", SYSTEMD ".Slice"},
+	{".socket", NULL},
+	{".target", NULL},
+	{".device", NULL},
+	{".mount", NULL},
+	{".automount", NULL},
+	{".swap", NULL},
+	{".timer", NULL},
+	{".path", NULL},
+};
+
+/* Returns the index of the type of a name, or the number of types. */
+static size_t type_of(const char *name)
+{
+	const char *suffix = strrchr(name, '.');
+	size_t i = 0;
+	while (i < NM_ARRAY_SIZE(types) && (!suffix || strcmp(suffix, types[i].suffix) != 0))
+		i++;
+	return i;
+}
+
+/* As systemctl: a name without a type is that of a service, also with dots in it. Returns false if
+ * it cannot be the name of a unit. */
+static bool complete_name(const char *word, char unit[UNIT_BYTES])
+{
+	const char *end = type_of(word) < NM_ARRAY_SIZE(types) ? "" : types[0].suffix;
+	if (word[0] == '\0' || strchr(word, '/'))
+		return false;
+	return snprintf(unit, UNIT_BYTES, "%s%s", word, end) < UNIT_BYTES;
+}
+
+static int read_property(sd_bus *bus, const char *unit, const char *interface, const char *name,
+			 sd_bus_error *error, char **ret)
+{
+	nm_autofree char *path = NULL;
+	int r = sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &path);
+	return r < 0 ? r
+		     : sd_bus_get_property_string(bus, SYSTEMD, path, interface, name, error, ret);
+}
+
+/* Writes the active instances of a service, "a@*.service", in a list; "" if there are none. */
+static void list_instances(sd_bus *bus, const char *unit, char *out, size_t size)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *name, *end = strrchr(unit, '.');
+	char pattern[UNIT_BYTES + 2];
+	size_t used = 0;
+	(void)snprintf(pattern, sizeof(pattern), "%.*s@*%s", (int)(end - unit), unit, end);
+	out[0] = '\0';
+	if (sd_bus_call_method(bus, SYSTEMD, "/org/freedesktop/systemd1", SYSTEMD ".Manager",
+			       "ListUnitsByPatterns", NULL, &reply, "asas", 1, "active", 1,
+			       pattern) < 0 ||
+	    sd_bus_message_enter_container(reply, 'a', "(ssssssouso)") < 0)
+		return;
+	while (sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL, NULL, NULL, NULL,
+				   NULL, NULL, NULL) > 0) {
+		char clean[UNIT_BYTES];
+		(void)nm_escape(clean, sizeof(clean), name, strlen(name));
+		if (used + strlen(clean) + 3 > size)
+			return;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", clean);
+	}
+}
+
+/* Returns whether the cgroup has no process, or does not exist. */
+static bool is_empty(const char *cgroup)
+{
+	char path[4096], text[256] = "";
+	(void)snprintf(path, sizeof(path), CGROUPS "%s/cgroup.events", cgroup);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return true;
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	(void)fclose(file);
+	return strstr(text, "populated 0") != NULL;
+}
+
+static int unreachable(const char *unit, const sd_bus_error *error, int r)
+{
+	struct nm_failure failure;
+	nm_ctl_explain_failure(error, r, true, &failure);
+	if (failure.status == NM_CTL_UNAVAILABLE)
+		(void)snprintf(failure.text, sizeof(failure.text),
+			       "systemd does not answer on the system bus (systemctl status)");
+	(void)nm_ctl_fail(unit, failure.text);
+	return failure.status;
+}
+
+/* Finds the cgroup of a unit (org.freedesktop.systemd1(5)). Returns the exit status, and prints why
+ * there is none. */
 static int find_cgroup(sd_bus *bus, const char *word, char **ret)
 {
-	static const struct {
-		const char *suffix, *interface;
-	} types[] = {
-		{".service", "org.freedesktop.systemd1.Service"},
-		{".scope", "org.freedesktop.systemd1.Scope"},
-		{".slice", "org.freedesktop.systemd1.Slice"},
-	};
-	nm_autofree char *path = NULL;
-	char unit[256];
-	(void)snprintf(unit, sizeof(unit), "%s%s", word, strchr(word, '.') ? "" : ".service");
-	const char *suffix = strrchr(unit, '.');
-	for (size_t i = 0; i < NM_ARRAY_SIZE(types); i++) {
-		if (!suffix || strcmp(suffix, types[i].suffix) != 0)
-			continue;
-		int r = sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &path);
-		return r < 0 ? r
-			     : sd_bus_get_property_string(bus, "org.freedesktop.systemd1", path,
-							  types[i].interface, "ControlGroup", NULL,
-							  ret);
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	nm_autofree char *load = NULL, *cgroup = NULL;
+	char unit[UNIT_BYTES], instances[2048] = "", text[2304];
+	if (!complete_name(word, unit))
+		return nm_ctl_fail(word, "not the name of a unit");
+	const char *interface = types[type_of(unit)].interface;
+	if (!interface)
+		return nm_ctl_fail(unit, "not a service, scope or slice");
+	int r = read_property(bus, unit, SYSTEMD ".Unit", "LoadState", &error, &load);
+	if (r >= 0 && strcmp(load, "not-found") == 0)
+		return nm_ctl_fail(unit, "there is no such unit");
+	if (r >= 0)
+		r = read_property(bus, unit, interface, "ControlGroup", &error, &cgroup);
+	if (r < 0)
+		return unreachable(unit, &error, r);
+	if (cgroup[0] == '\0' || is_empty(cgroup))
+		list_instances(bus, unit, instances, sizeof(instances));
+	if (instances[0]) {
+		(void)snprintf(text, sizeof(text), "has no process; name one of its instances: %s",
+			       instances);
+		return nm_ctl_fail(unit, text);
 	}
-	return -EINVAL;
+	if (cgroup[0] == '\0')
+		return nm_ctl_fail(unit, "has no cgroup, because it does not run");
+	*ret = NM_TAKE(cgroup);
+	return EXIT_SUCCESS;
 }
 
 static int set_attribute(const char *cgroup, const char *value)
@@ -123,11 +226,8 @@ int nm_ctl_steer(const struct nm_ctl *ctl, char *const *words)
 	if (r != EXIT_SUCCESS)
 		return r;
 	r = find_cgroup(bus, words[0], &cgroup);
-	if (r < 0)
-		return nm_ctl_fail(words[0],
-				   r == -EINVAL ? "not a service, scope or slice" : strerror(-r));
-	if (cgroup[0] == '\0')
-		return nm_ctl_fail(words[0], "has no cgroup, because it does not run");
+	if (r != EXIT_SUCCESS)
+		return r;
 	r = set_attribute(cgroup, values[i]);
 	if (r < 0)
 		(void)nm_ctl_fail(words[0], strerror(-r));

@@ -79,19 +79,21 @@ void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *o
 {
 	const char *name;
 	json_t *value;
-	int width = 0;
+	size_t width = 0;
 	json_object_foreach((json_t *)object, name, value)
 	{
-		int length = (int)strlen(name);
+		size_t length = nm_text_width(name);
 		width = length > width ? length : width;
 	}
 	json_object_foreach((json_t *)object, name, value)
 	{
 		const struct nm_field column = {.name = name};
-		char text[NM_CELL_SIZE];
+		char text[NM_CELL_SIZE], title[NM_CELL_SIZE];
 		if (json_is_object(value))
 			continue;
 		(void)nm_cell(&column, object, style, text);
-		(void)fprintf(out, "%*s: %s\n", width, name, text);
+		size_t taken = nm_text_fit(title, sizeof(title), name, NM_TEXT_ANY_WIDTH, style);
+		(void)fprintf(out, "%*s%s: %s\n", taken < width ? (int)(width - taken) : 0, "",
+			      title, text);
 	}
 }

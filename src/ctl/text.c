@@ -20,7 +20,7 @@ static struct glyph next_glyph(const char *text, size_t length, bool utf8)
 	size_t size = nm_utf8_decode(text, length, &code);
 	if (size == 0)
 		return (struct glyph){"?", 1, 1, 1};
-	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x80 && !utf8))
+	if (!nm_is_printable(code) || (code >= 0x80 && !utf8))
 		return (struct glyph){"?", 1, 1, size};
 	int columns = code < 0x80 ? 1 : wcwidth((wchar_t)code);
 	return (struct glyph){text, size, columns < 0 ? 1 : (size_t)columns, size};

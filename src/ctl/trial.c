@@ -14,10 +14,13 @@ static const char caveat[] =
 	"Both groups share this machine, so that each affects the other: this is no comparison with\n"
 	"a machine without the service.\n";
 
-static const char *text_of(const json_t *summary, const char *name)
+/* Writes the text of a member; "" if it is missing. Returns whether there is one. */
+static bool copy_text(const struct nm_ctl *ctl, const json_t *trial, const char *name,
+		      char out[NM_CELL_SIZE])
 {
-	const char *text = json_string_value(json_object_get(summary, name));
-	return text ? text : "";
+	const char *text = json_string_value(json_object_get(trial, name));
+	(void)nm_text_fit(out, NM_CELL_SIZE, text ? text : "", NM_TEXT_ANY_WIDTH, &ctl->style);
+	return out[0] != '\0';
 }
 
 static long long number_of(const json_t *summary, const char *name)
@@ -26,9 +29,10 @@ static long long number_of(const json_t *summary, const char *name)
 }
 
 /* One line, on a terminal only. */
-static void show_progress(const json_t *summary)
+static void show_progress(const struct nm_ctl *ctl, const json_t *summary)
 {
-	const char *forecast = text_of(summary, "forecast");
+	char forecast[NM_CELL_SIZE];
+	(void)copy_text(ctl, summary, "forecast", forecast);
 	bool drawing = json_is_true(json_object_get(summary, "drawing"));
 	if (!isatty(STDERR_FILENO))
 		return;
@@ -38,8 +42,8 @@ static void show_progress(const json_t *summary)
 		      drawing ? "" : "; waiting for the last ones", *forecast ? "; " : "", forecast);
 }
 
-/* *ret gets the last document. */
-static int follow(const sigset_t *signals, json_t **ret)
+/* *ret gets the last document. A signal ends the trial, unless another client has begun it. */
+static int follow(const struct nm_ctl *ctl, const sigset_t *signals, bool own, json_t **ret)
 {
 	bool interrupted = false;
 	for (;;) {
@@ -48,11 +52,11 @@ static int follow(const sigset_t *signals, json_t **ret)
 		const json_t *trial = json_object_get(*ret, "trial");
 		if (r != EXIT_SUCCESS || interrupted || number_of(trial, "remaining_s") == 0)
 			return r;
-		show_progress(trial);
-		/* A signal ends the trial; without one the next poll follows after POLL_S. */
+		show_progress(ctl, trial);
+		/* Without a signal the next poll follows after POLL_S. */
 		const struct timespec wait = {.tv_sec = POLL_S};
 		interrupted = sigtimedwait(signals, NULL, &wait) > 0;
-		if (interrupted)
+		if (interrupted && own)
 			r = nm_ctl_change("RaiseControl", "ud", 0U, 0.0);
 		if (r != EXIT_SUCCESS)
 			return r;
@@ -84,6 +88,7 @@ static int print_result(const struct nm_ctl *ctl, const json_t *document)
 {
 	json_t *trial = json_object_get(document, "trial");
 	const json_t *programs = nm_ctl_rows(trial, &nm_program_table);
+	char text[NM_CELL_SIZE];
 	if (ctl->json)
 		return nm_ctl_print_document("trial", json_incref(trial));
 	if (json_array_size(programs) > 0) {
@@ -91,7 +96,13 @@ static int print_result(const struct nm_ctl *ctl, const json_t *document)
 		(void)fputc('\n', stdout);
 	}
 	print_conditions(trial);
-	(void)printf("Result: %s.\n%s", text_of(trial, "result"), caveat);
+	if (number_of(trial, "remaining_s") > 0)
+		(void)printf("The trial continues: %lld min left.\n",
+			     (number_of(trial, "remaining_s") + 59) / 60);
+	if (copy_text(ctl, trial, "ended_early", text))
+		(void)printf("The trial ended early: %s.\n", text);
+	(void)copy_text(ctl, trial, "result", text);
+	(void)printf("Result: %s.\n%s", text, caveat);
 	if (!json_is_number(json_object_get(trial, "cpu_low")))
 		(void)fputs("Programs that run for long have no comparison; their verdicts:\n"
 			    "numa-migrctl decisions.\n",
@@ -99,10 +110,21 @@ static int print_result(const struct nm_ctl *ctl, const json_t *document)
 	return nm_ctl_close_output();
 }
 
+/* Returns whether no trial runs yet. */
+static int find_running(bool *ret_own)
+{
+	nm_auto(json_decrefp) json_t *document = NULL;
+	int r = nm_ctl_fetch(NULL, &document);
+	if (r == EXIT_SUCCESS)
+		*ret_own = number_of(json_object_get(document, "trial"), "remaining_s") == 0;
+	return r;
+}
+
 int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(json_decrefp) json_t *document = NULL;
 	sigset_t signals;
+	bool own = true;
 	(void)words;
 	/* Blocked, so that the share is lowered again. */
 	(void)sigemptyset(&signals);
@@ -110,10 +132,20 @@ int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 	(void)sigaddset(&signals, SIGTERM);
 	(void)sigaddset(&signals, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	int r = nm_ctl_change("RaiseControl", "ud", ctl->minutes, (double)ctl->percent);
+	int r = find_running(&own);
 	if (r == EXIT_SUCCESS)
-		r = follow(&signals, &document);
+		r = nm_ctl_change("RaiseControl", "ud", ctl->minutes, (double)ctl->percent);
+	if (r == EXIT_SUCCESS)
+		r = follow(ctl, &signals, own, &document);
 	if (isatty(STDERR_FILENO))
 		(void)fputs("\r\033[K", stderr);
-	return r == EXIT_SUCCESS ? print_result(ctl, document) : r;
+	if (r != EXIT_SUCCESS)
+		return r;
+	const json_t *cause = json_object_get(json_object_get(document, "trial"), "ended_early");
+	r = print_result(ctl, document);
+	/* The caller's own interrupt is no failure. */
+	return r == EXIT_SUCCESS && cause &&
+			       strcmp(json_string_value(cause) ?: "", "by command") != 0
+		       ? EXIT_FAILURE
+		       : r;
 }

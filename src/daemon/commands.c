@@ -18,7 +18,8 @@ int nm_command_pause(void *context)
 {
 	struct nm_daemon *daemon = context;
 	if (daemon->paused)
-		return -EALREADY;
+		return daemon->runtime.unrestored ? -EIO : 0;
+	nm_trial_stage_end(daemon, "paused");
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
 	if (daemon->runtime.unrestored == 0)
@@ -37,7 +38,7 @@ int nm_command_resume(void *context)
 {
 	struct nm_daemon *daemon = context;
 	if (!daemon->paused)
-		return -EALREADY;
+		return 0;
 	int r = nm_pipeline_open(daemon);
 	if (r < 0)
 		return r;
@@ -77,18 +78,19 @@ int nm_command_manage(void *context, uint32_t pid)
 	struct nm_daemon *daemon = context;
 	int r = daemon->paused ? nm_pipeline_open_platform(daemon) : 0;
 	if (r == 0)
-		r = nm_released_list_manage(daemon->runtime.released, pid);
-	if (r == 0)
+		r = nm_released_list_manage(daemon->runtime.released, daemon->pipeline.platform,
+					    pid);
+	if (r > 0)
 		nm_runtime_save(daemon);
 	if (daemon->paused)
 		nm_pipeline_close(daemon);
-	else if (r == 0) /* its eligibility is evaluated again */
+	else if (r > 0) /* its eligibility is evaluated again */
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology,
 				    daemon->config);
-	if (r == 0)
+	if (r > 0)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE, "PID %" PRIu32 " is managed again",
 			  pid);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* ---- reload ---- */
@@ -96,6 +98,8 @@ int nm_command_manage(void *context, uint32_t pid)
 /* A dry run uses another platform, so all objects that use it are built again. */
 static int reopen_pipeline(struct nm_daemon *daemon)
 {
+	if (nm_daemon_is_dry_run(daemon))
+		nm_trial_stage_end(daemon, "dry run");
 	nm_pipeline_close(daemon);
 	int r = nm_pipeline_open(daemon);
 	if (r < 0)
@@ -103,8 +107,10 @@ static int reopen_pipeline(struct nm_daemon *daemon)
 	return r;
 }
 
-static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
+/* The configuration is in force, unless its pipeline cannot be opened: then the daemon exits. */
+static int apply_config(struct nm_daemon *daemon, struct nm_config *config)
 {
+	int r = 0;
 	struct nm_config *old = daemon->config;
 	bool dry_run = nm_daemon_is_dry_run(daemon);
 	bool other_policy = old->threads.policy != config->threads.policy;
@@ -114,7 +120,7 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 	bool other_platform = dry_run != nm_daemon_is_dry_run(daemon);
 	nm_journal_configure(daemon->journal, config->journal.level);
 	if (!daemon->paused && other_platform) {
-		(void)reopen_pipeline(daemon);
+		r = reopen_pipeline(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
 		/* Ends leases created under rules that are no longer in force. */
@@ -135,6 +141,12 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 	}
 	nm_config_free(old);
 	nm_loop_arm(daemon);
+	return r;
+}
+
+static void report_unopened(struct nm_daemon *daemon, const char *what, int r)
+{
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "%s: %s; exiting", what, strerror(-r));
 }
 
 /* Writes as many complete lines as fit. */
@@ -162,9 +174,12 @@ int nm_command_reload(void *context, char *error, size_t size)
 	files.may_be_missing = false;
 	int r = nm_config_load(&files, geteuid(), &errors, &config);
 	if (r == 0) {
-		apply_config(daemon, config);
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Configuration reloaded: %s",
-			  files.path);
+		r = apply_config(daemon, config);
+		if (r == 0)
+			nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+				  "Configuration reloaded: %s", files.path);
+		else
+			report_unopened(daemon, "Configuration not applied", r);
 	} else {
 		nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, &errors);
 		nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
@@ -198,13 +213,16 @@ int nm_command_set_dry_run(void *context, bool wanted)
 	daemon->dry_run_request = wanted ? NM_DRY_RUN_BEGIN : NM_DRY_RUN_END;
 	if (!daemon->paused)
 		r = reopen_pipeline(daemon);
-	if (wanted)
+	if (r < 0)
+		report_unopened(daemon, wanted ? "Dry run not begun" : "Dry run not ended", r);
+	else if (wanted)
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
 			  "Dry run: %s; decisions are logged, not carried out",
 			  nm_restoration_text(daemon->runtime.unrestored > 0));
 	else
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-			  "Dry run ended: decisions are carried out");
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Dry run ended: %s",
+			  daemon->paused ? "decisions will be carried out once the pause ends"
+					 : "decisions are carried out");
 	nm_loop_arm(daemon);
 	return r;
 }
@@ -212,18 +230,12 @@ int nm_command_set_dry_run(void *context, bool wanted)
 int nm_command_raise_control(void *context, uint32_t minutes, double percent)
 {
 	struct nm_daemon *daemon = context;
-	uint64_t duration_ns = (uint64_t)minutes * 60 * NM_NSEC_PER_SEC;
-	if (daemon->paused)
-		return -EAGAIN;
 	if (minutes == 0) {
-		nm_trial_lower(daemon->trial.group, nm_daemon_now_ns(daemon));
+		nm_trial_stage_end(daemon, "by command");
 		return 0;
 	}
-	if (duration_ns <= NM_TRIAL_WINDOW_NS || minutes > NM_TRIAL_MINUTES_MOST ||
+	if (minutes <= NM_TRIAL_WINDOW_MINUTES || minutes > NM_TRIAL_MINUTES_MOST ||
 	    !(percent >= 1 && percent <= 50))
 		return -EINVAL;
-	nm_trial_raise(daemon->trial.group, percent / 100, nm_daemon_now_ns(daemon), duration_ns);
-	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-		  "Trial: %g %% of the processes left alone for %u min", percent, minutes);
-	return 0;
+	return nm_trial_stage_begin(daemon, minutes, percent);
 }

@@ -29,7 +29,11 @@ static int load_config(struct nm_daemon *daemon)
 static int open_runtime(struct nm_daemon *daemon)
 {
 	int r = nm_runtime_open(daemon);
-	if (r == -EBUSY)
+	if (r == -ENOENT && access(nm_runtime_path(), F_OK) < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "Runtime directory unusable: RUNTIME_DIRECTORY=%s does not exist",
+			  nm_runtime_path());
+	else if (r == -EBUSY)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Another numa-migrd is running and holds the runtime directory "
 			  "(systemctl status numa-migrd)");
@@ -39,8 +43,8 @@ static int open_runtime(struct nm_daemon *daemon)
 			  "by others (by hand: run as root)");
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "Runtime directory unusable: %s; earlier leases stay (check owner and "
-			  "space of /run/numa-migrd)", strerror(-r));
+			  "Runtime directory unusable: %s; earlier leases stay (check %s)",
+			  strerror(-r), nm_runtime_path());
 	if (r < 0)
 		return r;
 	r = nm_runtime_restore(daemon);
@@ -127,6 +131,8 @@ static int run_daemon(struct nm_daemon *daemon)
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);
 
+	if (daemon->pipeline.platform) /* else, its pipeline could not be opened again */
+		nm_trial_stage_end(daemon, "the service stops");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (daemon->runtime.unrestored > 0 && nm_runtime_restore(daemon) == 0)
@@ -151,11 +157,18 @@ static void daemon_clear(struct nm_daemon *daemon)
 	nm_runtime_close(daemon, false);
 }
 
-/* --restore without memory: the ledger stays as it is. */
+/* --restore without memory: the ledger stays as it is, and systemd tries again. */
 static void end_restore(int signal)
 {
 	(void)signal;
-	_exit(EXIT_FAILURE);
+	_exit(EX_TEMPFAIL);
+}
+
+static int status_of_restore(int r)
+{
+	if (r == -ENOMEM)
+		return EX_TEMPFAIL;
+	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int nm_daemon_run(const struct nm_options *options)
@@ -173,7 +186,7 @@ int nm_daemon_run(const struct nm_options *options)
 	int r = open_runtime(&daemon);
 	if (options->restore) { /* r is the number of affinities that are left */
 		nm_runtime_close(&daemon, r == 0);
-		return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		return status_of_restore(r);
 	}
 	if (r < 0)
 		return EXIT_FAILURE;

@@ -138,6 +138,9 @@ struct nm_injection {
 struct nm_trial_stage {
 	struct nm_trial *group;
 	uint64_t since_ns; /* older programs take no part: their start was not seen */
+	size_t cursor;	   /* the last process that was read */
+	bool running;	   /* a trial, whose end was not reported yet */
+	const char *cause; /* why the last one ended early; NULL: it did not */
 };
 
 /* Data of the last interval for views; all zero: none yet. */
@@ -297,6 +300,16 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 /* Reads CPU times, ends windows, and reports programs that lost. Called by the tick. */
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
 			 uint64_t now_ns, uint64_t interval_ns);
+/*
+ * Begins a trial of this share, or extends one of the same share that runs, whose results stay.
+ * Returns -EBUSY if one of another share runs; if there is nothing to compare -EAGAIN (a pause),
+ * -EROFS (a dry run), -ENODEV (one node) or -EOPNOTSUPP (no policy moves anything).
+ */
+int nm_trial_stage_begin(struct nm_daemon *daemon, uint32_t minutes, double percent);
+/* Reports that the time of a trial is over, or ends it if there is nothing to compare any more. */
+void nm_trial_stage_follow(struct nm_daemon *daemon, uint64_t now_ns);
+/* Ends a trial early; its results stay. Does nothing without one. */
+void nm_trial_stage_end(struct nm_daemon *daemon, const char *cause);
 
 /* ---- balance.c: overloaded nodes ---- */
 
@@ -325,6 +338,9 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 /* Notes the begin or end of a process. Called by the drain. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
+/* Returns whether the budget of examinations is not spent. Other policies have none: what began at
+ * this nm_own_loop_ns() may use the share of one interval. */
+bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, uint64_t begun_ns);
 /* Returns whether the interval should end after rings were drained. Called by the main loop. */
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon);
 /* Returns how many processes may be examined now; -1: none is due. */
@@ -396,14 +412,13 @@ int nm_command_dump(void *context);
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);
-/* Ends a release. Returns -ENOENT if the process was not released. */
+/* Ends a release, if there is one. Returns -ESRCH if there is no such process. */
 int nm_command_manage(void *context, uint32_t pid);
 /* Logs the errors, and writes them to `error`, one per line, unless it is NULL. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted);
 #define NM_TRIAL_MINUTES_MOST 10080U /* a week */
-/* Raises the share of the control group, or ends that (0 minutes). Returns -EAGAIN during a pause,
- * or -EINVAL. */
+/* Begins a trial, or ends it (0 minutes). Returns -EINVAL, or as nm_trial_stage_begin(). */
 int nm_command_raise_control(void *context, uint32_t minutes, double percent);
 
 /* ---- watch.c: descriptors and timers of the loop ---- */
@@ -447,7 +462,9 @@ int nm_confine(const struct nm_daemon *daemon);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 
-/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and locks it. Returns -EBUSY while another daemon
+/* Returns RUNTIME_DIRECTORY or /run/numa-migrd. */
+const char *nm_runtime_path(void);
+/* Opens that directory and locks it. Returns -EBUSY while another daemon
  * holds it. */
 int nm_runtime_open(struct nm_daemon *daemon);
 /* Closes it. If all affinities were restored, only the lists of released and unresponsive processes

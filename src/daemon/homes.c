@@ -63,6 +63,15 @@ static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, ui
 	};
 }
 
+bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, uint64_t begun_ns)
+{
+	struct nm_examination_budget budget = budget_of(daemon, now_ns);
+	if (nm_placement_of(daemon))
+		return nm_placement_has_budget(nm_placement_of(daemon), &budget);
+	return budget.unlimited || (double)(budget.own_ns - begun_ns) / (double)NM_NSEC_PER_SEC <
+					   budget.share * budget.interval_s;
+}
+
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon)
 {
 	struct nm_examination_budget budget = budget_of(daemon, nm_daemon_now_ns(daemon));

@@ -26,7 +26,8 @@ static void print_help(FILE *out)
 	      "      --parameters FILE\n"
 	      "                     read parameters of the policies, for research\n"
 	      "      --seed NUMBER  random seed; 0: from the kernel\n"
-	      "      --check-config check the configuration, print every error, and exit\n"
+	      "      --check-config [FILE]\n"
+	      "                     check the configuration, print every error, and exit\n"
 	      "      --dry-run      sample, decide and log, but change nothing\n"
 	      "      --restore      restore the affinities that an earlier run left, and exit\n"
 	      "      --list-events  print the hardware events of this machine, and exit\n"
@@ -36,7 +37,8 @@ static void print_help(FILE *out)
 	      "      --version      print the version and exit\n"
 	      "  -h, --help         print this help and exit\n"
 	      "\n"
-	      "Exit status: 0 success, 1 failure, 64 wrong usage, 78 invalid configuration.\n"
+	      "Exit status: 0 success, 1 failure, 64 wrong usage, 75 no memory for --restore,\n"
+	      "78 invalid configuration.\n"
 	      "See numa-migrd(8), numa-migrd.conf(5) and numa-migrctl(1).\n",
 	      out);
 }
@@ -140,6 +142,9 @@ static int parse_options(int argc, char **argv, struct nm_options *ret)
 			return -EINVAL;
 		}
 	}
+	if (options.check_config && optind + 1 == argc && options.config.folder)
+		options.config = (struct nm_config_files){.path = argv[optind++],
+							  .parameters = options.config.parameters};
 	if (optind < argc) {
 		fprintf(stderr, "numa-migrd: unexpected argument \"%s\"; see numa-migrd --help\n",
 			argv[optind]);
@@ -171,8 +176,10 @@ static int check_config(const struct nm_options *options)
 	struct nm_config_files files = options->config;
 	files.may_be_missing = false;
 	int r = become_reader(options);
+	/* A file that is named is not in its place yet, as with "validate" of Ansible. */
 	if (r == 0)
-		r = nm_config_load(&files, geteuid(), &errors, &config);
+		r = nm_config_load(&files, files.folder ? geteuid() : NM_ANY_OWNER, &errors,
+				   &config);
 	for (size_t i = 0; i < errors.count; i++)
 		fprintf(stderr, "%s%s\n", errors.text[i],
 			r == -EACCES ? " (as user " SERVICE_USER ": chmod o+r FILE)" : "");

@@ -366,5 +366,6 @@ struct nm_view nm_views_of(const struct nm_daemon *daemon)
 		.placement = nm_placement_of(daemon),
 		.balancer = nm_balancer_of(daemon),
 		.trial = daemon->trial.group,
+		.trial_cause = daemon->trial.cause,
 	};
 }

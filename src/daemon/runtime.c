@@ -11,16 +11,18 @@
 
 #define DEFAULT_DIRECTORY "/run/numa-migrd"
 
+/* Several directories would be separated by colons (systemd.exec(5)); the unit has only one. */
+const char *nm_runtime_path(void)
+{
+	const char *path = getenv("RUNTIME_DIRECTORY");
+	return path ? path : DEFAULT_DIRECTORY;
+}
+
 static int open_runtime_directory(void)
 {
-	/* Several directories would be separated by colons (systemd.exec(5)); the unit has only
-	 * one. */
-	const char *path = getenv("RUNTIME_DIRECTORY");
-	if (!path) {
-		path = DEFAULT_DIRECTORY;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-	}
+	const char *path = nm_runtime_path();
+	if (!getenv("RUNTIME_DIRECTORY") && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -187,6 +187,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (daemon->options.lines)
 		daemon->options.lines->interval = daemon->tally.intervals;
 	nm_pipeline_follow_machine(daemon, now_ns);
+	nm_trial_stage_follow(daemon, now_ns);
 	if (nm_topology_is_single(pipeline->topology)) {
 		update_leases(daemon, NULL, 0, now_ns); /* with old metrics: no thread qualifies for
 							 * its lease */

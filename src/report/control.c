@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "numa-migrd/dump.h"
+
 #define RETRY_FIRST_USEC UINT64_C(1000000)
 #define RETRY_MAX_USEC UINT64_C(60000000)
 #define ERROR_BYTES 4096
@@ -18,14 +20,18 @@ struct nm_control {
 	sd_bus_slot *object, *disconnected, *name;
 	bool down_reported;
 	struct nm_control_ops ops;
+	struct nm_documents documents;
 };
 
 /* ---- methods ---- */
 
 static int on_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
-	int fd = control->ops.dump(control->ops.context);
+	struct nm_control *control = userdata;
+	uint64_t now_usec = 0;
+	(void)sd_event_now(control->event, CLOCK_MONOTONIC, &now_usec);
+	int fd = nm_documents_get(&control->documents, now_usec * 1000, control->ops.dump,
+				  control->ops.context);
 	if (fd < 0)
 		return sd_bus_error_set_errno(error, fd);
 	int r = sd_bus_reply_method_return(call, "h", fd); /* duplicates it */
@@ -39,9 +45,10 @@ struct refusal {
 	const char *name, *text;
 };
 
-static int reply_change(sd_bus_message *call, int r, const struct refusal *refusals,
-			sd_bus_error *error)
+static int reply_change(struct nm_control *control, sd_bus_message *call, int r,
+			const struct refusal *refusals, sd_bus_error *error)
 {
+	nm_documents_expire(&control->documents);
 	if (r >= 0)
 		return sd_bus_reply_method_return(call, "");
 	for (; refusals->name; refusals++)
@@ -53,67 +60,60 @@ static int reply_change(sd_bus_message *call, int r, const struct refusal *refus
 static int on_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	static const struct refusal refusals[] = {
-		{-EALREADY, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused already"},
 		{-EIO, SD_BUS_ERROR_IO_ERROR,
 		 "numa-migrd is paused, but not every CPU affinity could be restored; its journal "
 		 "names the threads"},
 		{0},
 	};
-	const struct nm_control *control = userdata;
-	return reply_change(call, control->ops.pause(control->ops.context), refusals, error);
+	struct nm_control *control = userdata;
+	return reply_change(control, call, control->ops.pause(control->ops.context), refusals,
+			    error);
 }
 
 static int on_resume(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	static const struct refusal refusals[] = {
-		{-EALREADY, NM_BUS_ERROR_ALREADY_RUNNING, "numa-migrd is not paused"},
-		{0},
-	};
-	const struct nm_control *control = userdata;
-	return reply_change(call, control->ops.resume(control->ops.context), refusals, error);
+	static const struct refusal none = {0};
+	struct nm_control *control = userdata;
+	return reply_change(control, call, control->ops.resume(control->ops.context), &none, error);
 }
 
 /* A change of one process. */
-static int change_process(sd_bus_message *call, void *context, int (*change)(void *, uint32_t),
-			  const struct refusal *refusals, sd_bus_error *error)
-{
-	uint32_t pid;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r < 0)
-		return r;
-	return reply_change(call, change(context, pid), refusals, error);
-}
-
-static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static int change_process(struct nm_control *control, sd_bus_message *call,
+			  int (*change)(void *, uint32_t), sd_bus_error *error)
 {
 	static const struct refusal refusals[] = {
 		{-ESRCH, NM_BUS_ERROR_NO_SUCH_PROCESS, "there is no such process"},
 		{0},
 	};
-	const struct nm_control *control = userdata;
-	return change_process(call, control->ops.context, control->ops.release, refusals, error);
+	uint32_t pid;
+	int r = sd_bus_message_read(call, "u", &pid);
+	if (r < 0)
+		return r;
+	return reply_change(control, call, change(control->ops.context, pid), refusals, error);
+}
+
+static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	struct nm_control *control = userdata;
+	return change_process(control, call, control->ops.release, error);
 }
 
 static int on_manage(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	static const struct refusal refusals[] = {
-		{-ENOENT, NM_BUS_ERROR_NOT_RELEASED, "this process was not released"},
-		{0},
-	};
-	const struct nm_control *control = userdata;
-	return change_process(call, control->ops.context, control->ops.manage, refusals, error);
+	struct nm_control *control = userdata;
+	return change_process(control, call, control->ops.manage, error);
 }
 
 static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
+	struct nm_control *control = userdata;
 	char text[ERROR_BYTES] = "";
 	int r = control->ops.reload(control->ops.context, text, sizeof(text));
 	const struct refusal refusals[] = {
 		{text[0] ? r : 0, NM_BUS_ERROR_BAD_CONFIGURATION, text},
 		{0},
 	};
-	return reply_change(call, r, refusals, error);
+	return reply_change(control, call, r, refusals, error);
 }
 
 static int on_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -126,30 +126,40 @@ static int on_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *er
 		 "that"},
 		{0},
 	};
-	const struct nm_control *control = userdata;
+	struct nm_control *control = userdata;
 	int wanted;
 	int r = sd_bus_message_read(call, "b", &wanted);
 	if (r < 0)
 		return r;
-	return reply_change(call, control->ops.set_dry_run(control->ops.context, wanted), refusals,
-			    error);
+	return reply_change(control, call, control->ops.set_dry_run(control->ops.context, wanted),
+			    refusals, error);
 }
 
 static int on_raise_control(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	static const struct refusal refusals[] = {
-		{-EAGAIN, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused"},
+		{-EAGAIN, NM_BUS_ERROR_PAUSED,
+		 "numa-migrd is paused: all processes are left alone (numa-migrctl resume)"},
+		{-EROFS, NM_BUS_ERROR_NOTHING_TO_COMPARE,
+		 "dry run: nothing is moved, so that there is nothing to compare"},
+		{-ENODEV, NM_BUS_ERROR_NOTHING_TO_COMPARE,
+		 "one node has CPUs: nothing is moved, so that there is nothing to compare"},
+		{-EOPNOTSUPP, NM_BUS_ERROR_NOTHING_TO_COMPARE,
+		 "threads.policy = none: nothing is moved, so that there is nothing to compare"},
+		{-EBUSY, NM_BUS_ERROR_TRIAL_RUNNING,
+		 "a trial of another percentage is running, and the results of both could not be "
+		 "compared: wait for its end, or use the same percentage"},
 		{-EINVAL, SD_BUS_ERROR_INVALID_ARGS,
 		 "a trial takes 11 to 10080 minutes, and leaves 1 to 50 % of the processes alone"},
 		{0},
 	};
-	const struct nm_control *control = userdata;
+	struct nm_control *control = userdata;
 	uint32_t minutes;
 	double percent;
 	int r = sd_bus_message_read(call, "ud", &minutes, &percent);
 	if (r < 0)
 		return r;
-	return reply_change(call,
+	return reply_change(control, call,
 			    control->ops.raise_control(control->ops.context, minutes, percent),
 			    refusals, error);
 }
@@ -302,6 +312,7 @@ void nm_control_free(struct nm_control *control)
 	if (control->bus)
 		(void)sd_bus_flush(control->bus);
 	disconnect(control);
+	nm_documents_clear(&control->documents);
 	sd_event_source_disable_unref(control->retry);
 	sd_event_unref(control->event);
 	free(control);

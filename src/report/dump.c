@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL /* of Linux 6.3 */
@@ -129,6 +130,34 @@ bool nm_dump_admit(struct nm_dump *dump)
 	return room;
 }
 
+void nm_dump_expect(struct nm_dump *dump, size_t rows)
+{
+	dump->is_scarce = rows > NM_DUMP_ROWS_MAX - dump->rows;
+}
+
+static struct nm_dump_share *share_of(struct nm_dump *dump, uint64_t domain)
+{
+	for (size_t i = 0; i < dump->nr_shares; i++)
+		if (dump->shares[i].domain == domain)
+			return &dump->shares[i];
+	NM_RESERVE(dump->shares, dump->shares_capacity, dump->nr_shares);
+	dump->shares[dump->nr_shares] = (struct nm_dump_share){.domain = domain};
+	return &dump->shares[dump->nr_shares++];
+}
+
+bool nm_dump_admit_of(struct nm_dump *dump, uint64_t domain)
+{
+	struct nm_dump_share *share = dump->is_scarce ? share_of(dump, domain) : NULL;
+	if (share && share->rows >= NM_DUMP_ROWS_MAX - dump->rows) {
+		dump->left_out++;
+		return false;
+	}
+	bool room = nm_dump_admit(dump);
+	if (share)
+		share->rows += room;
+	return room;
+}
+
 void nm_dump_row(struct nm_dump *dump, json_t *row)
 {
 	(void)fputs(dump->has_rows ? ",\n" : "\n", dump->out);
@@ -152,9 +181,9 @@ int nm_dump_finish(struct nm_dump *dump)
 	int fd = fcntl(fileno(dump->out), F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* The reader has the same offset. */
-	if (lseek(fd, 0, SEEK_SET) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
+	/* Not F_SEAL_SHRINK: documents.c empties it. Others can open it only for reading. */
+	if (lseek(fd, 0, SEEK_SET) < 0 || fchmod(fd, 0444) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
 		int r = -errno;
 		close(fd);
 		return r;
@@ -166,5 +195,6 @@ void nm_dump_clear(struct nm_dump *dump)
 {
 	if (dump->out)
 		(void)fclose(dump->out);
+	free(dump->shares);
 	*dump = (struct nm_dump){0};
 }

@@ -29,6 +29,7 @@ static const struct message messages[NM_MESSAGE_MAX] = {
 	[NM_MESSAGE_RESUME] = {"22b72ec2214240cd822b6ef178d4e8f1", "resume"},
 	[NM_MESSAGE_COEXIST] = {"e7581175b80547d29609f3e708fd973c", "coexist"},
 	[NM_MESSAGE_RESTORE] = {"601357fadd8c4357aca38b797e3cd4d9", "restore"},
+	[NM_MESSAGE_TRIAL] = {"f284ef6721834b47b8ff38d39db39347", "trial"},
 };
 
 const char *nm_message_id(enum nm_message message)

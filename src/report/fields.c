@@ -134,6 +134,7 @@ static const struct nm_field trial_fields[] = {
 	{FIELD(REAL, control_percent, "share of the processes that are left alone")},
 	{FIELD(TEXT, result, "a sentence")},
 	{FIELD(TEXT, forecast, "how long it takes to find a difference of 5 %")},
+	{FIELD(TEXT, ended_early, "why it did not last until its end")},
 	{FIELD(NUMBER, managed_units, "finished processes, or groups of related ones, managed")},
 	{FIELD(NUMBER, control_units, "the same, left alone")},
 	{FIELD(REAL, cpu_change, "relative change of the CPU time of managed ones")},

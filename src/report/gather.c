@@ -33,7 +33,7 @@ static void gather_trial(const struct nm_trial *group, struct nm_statistics *ret
 	}
 	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
 		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
-			ret->sums[measure][arm] = *nm_trial_sums(group, measure, arm);
+			ret->sums[measure][arm] = nm_trial_sums(group, measure, arm);
 }
 
 /* The reasons for which a lottery considers or ignores the threads that ran in the last interval.

@@ -204,7 +204,8 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 
 static const char *explain_left_alone(const struct nm_view *view, const struct nm_process *process)
 {
-	if (nm_trial_answer(view->trial, process->pid, process->start_ticks) == NM_TRIAL_BARRED)
+	if (nm_trial_answer(view->trial, process->pid, process->start_ticks, view->now_ns) ==
+	    NM_TRIAL_BARRED)
 		return "it is left alone: such processes were slower when managed, compared with "
 		       "those left alone";
 	return "it is left alone for its first ten minutes, for comparison "
@@ -314,8 +315,9 @@ static void show_processes(const struct nm_view *view, const uint64_t *last, str
 	if (count)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
+	nm_dump_expect(dump, count + (view->snapshot ? view->snapshot->nr_threads : 0));
 	for (size_t i = 0; i < count; i++)
-		if (nm_dump_admit(dump))
+		if (nm_dump_admit_of(dump, sorted[i]->domain))
 			nm_dump_row(dump, process_json(view, sorted[i],
 						       find_sum(sums, nr_sums, sorted[i]->pid),
 						       counts, shares));

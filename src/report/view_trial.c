@@ -67,13 +67,16 @@ static json_t *total_json(const struct nm_view *view)
 	nm_row_init(&nm_trial_table, &row);
 	struct nm_trial_period period = nm_trial_period(group);
 	uint64_t now_ns = view->now_ns;
-	uint64_t left_ns = now_ns < period.until_ns ? period.until_ns - now_ns : 0;
+	/* A pause has ended the trial. */
+	bool over = view->paused || now_ns >= period.until_ns;
+	uint64_t left_ns = over ? 0 : period.until_ns - now_ns;
 	row.remaining_s = (int64_t)(left_ns / NM_NSEC_PER_SEC);
 	row.drawing = left_ns > NM_TRIAL_WINDOW_NS;
 	row.control_percent = 100 * period.control_share;
 	bool known = nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu);
 	nm_trial_describe(&cpu, result, sizeof(result));
 	row.result = result;
+	row.ended_early = view->trial_cause;
 	fill_units(&row, &cpu);
 	fill_conditions(&row, group);
 	if (known) {
@@ -81,7 +84,7 @@ static json_t *total_json(const struct nm_view *view)
 		if (nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_ELAPSED, &elapsed))
 			fill_change(&elapsed, &row.elapsed_change, &row.elapsed_low,
 				    &row.elapsed_high);
-		row.forecast = forecast(&period, now_ns, &cpu, outlook);
+		row.forecast = over ? NULL : forecast(&period, now_ns, &cpu, outlook);
 	}
 	return nm_row_json(&nm_trial_table, &row);
 }
@@ -120,8 +123,8 @@ static json_t *list_programs(const struct nm_view *view, struct nm_dump *dump)
 
 json_t *nm_view_trial(const struct nm_view *view, struct nm_dump *dump)
 {
-	json_t *total = view->paused ? json_object() : total_json(view);
-	json_t *programs = view->paused ? json_array() : list_programs(view, dump);
+	json_t *total = total_json(view);
+	json_t *programs = list_programs(view, dump);
 	nm_must_do(json_object_set_new(total, nm_program_table.name, programs));
 	return total;
 }

@@ -109,7 +109,7 @@ static void show_threads(const struct nm_view *view, const uint64_t *last, struc
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		/* Not if it has exited, or was released. */
 		if (nm_roster_thread_eligibility(view->roster, thread->tid, &eligibility) == 0 &&
-		    nm_dump_admit(dump))
+		    nm_dump_admit_of(dump, snapshot->processes[thread->process].domain))
 			nm_dump_row(dump, thread_json(view, thread, last[i]));
 	}
 	nm_dump_end(dump);

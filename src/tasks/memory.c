@@ -199,8 +199,10 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 	return 0;
 }
 
-int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid)
+int nm_released_list_manage(struct nm_released_list *memory, struct nm_platform *platform,
+			    uint32_t pid)
 {
+	uint64_t start_ticks, domain;
 	for (size_t i = 0; i < memory->count; i++) {
 		if (memory->items[i].id != pid ||
 		    memory->items[i].eligibility != NM_ELIGIBILITY_RELEASED)
@@ -209,9 +211,9 @@ int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid)
 		memmove(memory->items + i, memory->items + i + 1,
 			(memory->count - i) * sizeof(*memory->items));
 		memory->changed = true;
-		return 0;
+		return 1;
 	}
-	return -ENOENT;
+	return read_birth(platform, pid, &start_ticks, &domain);
 }
 
 /* ---- the file ---- */

@@ -4,6 +4,8 @@
  * Runs `doctor` on a machine on which each file and directory contains the next piece of the input.
  * Its output must be clean text.
  */
+#include <unistd.h>
+
 #include "../../src/ctl/doctor/checks.h"
 #include "../../src/ctl/doctor/gather.h"
 #include "../support/machine.h"
@@ -66,10 +68,20 @@ static void close_directory(struct nm_platform *platform, int fd)
 	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY && strange_of(platform)->open-- > 0);
 }
 
+/* Every process is one of the caller, so that a name is enough to be taken for the service. */
+static int owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	(void)platform;
+	FUZZ_REQUIRE(directory == FUZZ_DIRECTORY);
+	*ret = (struct nm_owner){.uid = geteuid()};
+	return 0;
+}
+
 static const struct nm_platform_ops strange_ops = {
 	.read_file = read_file,
 	.list_directory = list_directory,
 	.open_directory = open_directory,
+	.owner = owner,
 	.close = close_directory,
 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Names and cgroups of processes against the patterns of targets. */
+#include <fnmatch.h>
+
 #include "fuzz.h"
 #include "numa-migrd/config.h"
 
@@ -17,6 +19,10 @@ static void match(struct fuzz_input *input)
 	FUZZ_REQUIRE(nm_config_parse("targets", targets, strlen(targets), &errors, &config) == 0);
 	(void)nm_config_matches(&config->targets.include, &subject, false);
 	(void)nm_config_matches(&config->targets.include, &subject, true);
+	/* Without a cgroup only the first pattern counts. */
+	const struct nm_target_subject bare = {.command = command};
+	FUZZ_REQUIRE(nm_config_matches(&config->targets.include, &bare, false) ==
+		     (fnmatch("a*b?[c-e]*", command, 0) == 0));
 	free(command), free(cgroup);
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * replay FOLDER: runs a fuzz target without libFuzzer. Each file of the folder is an input,
- * unchanged and with some bytes changed, the same ones each time.
+ * replay [--fails] FOLDER: runs a fuzz target without libFuzzer. Each file of the folder is an
+ * input, unchanged and with some bytes changed, the same ones each time. With --fails, one of them
+ * must end it.
  */
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fuzz.h"
 #include "numa-migrd/base.h"
@@ -12,6 +15,7 @@
 
 #define INPUT_BYTES (256 << 10)
 #define CHANGED_INPUTS 200
+#define NO_INPUTS 77
 
 static void change(struct nm_rng *rng, uint8_t *bytes, size_t size)
 {
@@ -34,9 +38,9 @@ static void run(const char *bytes, size_t size)
 	}
 }
 
-int main(int argc, char **argv)
+static int run_folder(const char *path)
 {
-	DIR *inputs = argc == 2 ? opendir(argv[1]) : NULL;
+	DIR *inputs = opendir(path);
 	const struct dirent *entry;
 	unsigned count = 0;
 
@@ -56,4 +60,28 @@ int main(int argc, char **argv)
 		closedir(inputs);
 	printf("%u inputs, each with %d changes\n", count, CHANGED_INPUTS);
 	return count ? 0 : 1;
+}
+
+/* A sanitizer ends a process by its exit status. */
+static int expect_failure(const char *path)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(run_folder(path) == 0 ? 0 : NO_INPUTS);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return 1;
+	if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NO_INPUTS)) {
+		fprintf(stderr, "no input has found the fault\n");
+		return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "--fails") == 0)
+		return expect_failure(argv[2]);
+	return argc == 2 ? run_folder(argv[1]) : 1;
 }

@@ -206,6 +206,9 @@ static void write_document(const char *folder)
 		"{\"status\":{},\"decisions\":[{\"decision\":1,\"time_usec\":1700000000000000,"
 		"\"from_node\":0,\"to_node\":1,\"before\":0.1,\"figure\":\"local_share\","
 		"\"verdict\":\"improved\"}]}",
+		"{\"status\":{\"a\\u001b[31m\":1,\"summary\":\"\\u009b\\n\\u202e\"},\"decisions\":["
+		"{\"decision\":1,\"kind\":\"\\u001bc\",\"policy\":\"\\u0007\",\"fields\":"
+		"\"A=1\\nB=\\u001b\"}],\"trial\":{\"result\":\"\\u001b[2J\",\"forecast\":\"\\r\"}}",
 	};
 
 	for (unsigned i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {

@@ -127,7 +127,7 @@ static inline int fake_resume(sd_bus_message *call, void *userdata, sd_bus_error
 {
 	(void)call;
 	(void)userdata;
-	return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_RUNNING, "numa-migrd is not paused");
+	return sd_bus_error_set(error, "org.numamigrd1.Error.Refused", "no\033[31m");
 }
 
 static inline int fake_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -167,6 +167,72 @@ static inline int fake_raise_control(sd_bus_message *call, void *userdata, sd_bu
 	SD_BUS_METHOD(name, types, "", handler, SD_BUS_VTABLE_UNPRIVILEGED)
 #define FAKE_DUMP(handler) SD_BUS_METHOD("Dump", "", "h", handler, SD_BUS_VTABLE_UNPRIVILEGED)
 
+/* ---- systemd ---- */
+
+static inline bool fake_unit_is(const char *path, const char *name)
+{
+	nm_autofree char *expected = NULL;
+	return sd_bus_path_encode("/org/freedesktop/systemd1/unit", name, &expected) >= 0 &&
+	       strcmp(path, expected) == 0;
+}
+
+/* Units that exist. */
+static inline int fake_load_state(sd_bus *bus, const char *path, const char *interface,
+				  const char *property, sd_bus_message *reply, void *userdata,
+				  sd_bus_error *error)
+{
+	bool exists = fake_unit_is(path, "numa-migrd.service") ||
+		      fake_unit_is(path, "php8.2-fpm.service") ||
+		      fake_unit_is(path, "postgresql.service");
+	(void)bus, (void)interface, (void)property, (void)userdata, (void)error;
+	return sd_bus_message_append(reply, "s", exists ? "loaded" : "not-found");
+}
+
+/* The umbrella of Debian's PostgreSQL has an instance. */
+static inline int fake_list_units(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *pattern = "";
+	(void)userdata, (void)error;
+	int r = sd_bus_message_read(call, "asas", 1, NULL, 1, &pattern);
+	if (r >= 0)
+		r = sd_bus_message_new_method_return(call, &reply);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "(ssssssouso)");
+	if (r >= 0 && strcmp(pattern, "postgresql@*.service") == 0)
+		r = sd_bus_message_append(reply, "(ssssssouso)", "postgresql@15-main.service",
+					  "a\nb", "loaded", "active", "running", "", "/a", 0U, "",
+					  "/");
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+static inline int fake_add_systemd(sd_bus *bus, const sd_bus_vtable *service)
+{
+	static const sd_bus_vtable unit[] = {
+		SD_BUS_VTABLE_START(0),
+		SD_BUS_PROPERTY("LoadState", "s", fake_load_state, 0, 0),
+		SD_BUS_VTABLE_END,
+	};
+	static const sd_bus_vtable manager[] = {
+		SD_BUS_VTABLE_START(0),
+		SD_BUS_METHOD("ListUnitsByPatterns", "asas", "a(ssssssouso)", fake_list_units,
+			      SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_VTABLE_END,
+	};
+	const char *units = "/org/freedesktop/systemd1/unit";
+	int r = sd_bus_add_fallback_vtable(bus, NULL, units, "org.freedesktop.systemd1.Service",
+					   service, NULL, NULL);
+	if (r >= 0)
+		r = sd_bus_add_fallback_vtable(bus, NULL, units, "org.freedesktop.systemd1.Unit",
+					       unit, NULL, NULL);
+	if (r >= 0)
+		r = sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/systemd1",
+					     "org.freedesktop.systemd1.Manager", manager, NULL);
+	return r < 0 ? r : sd_bus_request_name(bus, "org.freedesktop.systemd1", 0);
+}
+
 static inline void fake_serve(const sd_bus_vtable *vtable, const sd_bus_vtable *unit, int ready)
 {
 	sd_event *event = NULL;
@@ -178,11 +244,7 @@ static inline void fake_serve(const sd_bus_vtable *vtable, const sd_bus_vtable *
 		r = sd_bus_add_object_vtable(bus, NULL, NM_BUS_PATH, NM_BUS_INTERFACE, vtable,
 					     NULL);
 	if (r >= 0 && unit)
-		r = sd_bus_add_object_vtable(
-			bus, NULL, "/org/freedesktop/systemd1/unit/numa_2dmigrd_2eservice",
-			"org.freedesktop.systemd1.Service", unit, NULL);
-	if (r >= 0 && unit)
-		r = sd_bus_request_name(bus, "org.freedesktop.systemd1", 0);
+		r = fake_add_systemd(bus, unit);
 	if (r >= 0)
 		r = sd_bus_request_name(bus, NM_BUS_NAME, 0);
 	if (r >= 0)
@@ -240,7 +302,9 @@ static inline int fake_cgroup(sd_bus *bus, const char *path, const char *interfa
 			      sd_bus_error *error)
 {
 	const char *cgroup = getenv("FAKE_CGROUP");
-	(void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
+	if (fake_unit_is(path, "postgresql.service"))
+		cgroup = NULL;
+	(void)bus, (void)interface, (void)property, (void)userdata, (void)error;
 	return sd_bus_message_append(reply, "s", cgroup ? cgroup : "");
 }
 
@@ -281,6 +345,29 @@ static inline void fake_idle_service(int ready)
 	static const sd_bus_vtable vtable[] = {
 		SD_BUS_VTABLE_START(0),
 		FAKE_DUMP(fake_idle_dump),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, NULL, ready);
+}
+
+/* A service that is paused during a trial. */
+static inline int fake_paused_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	(void)userdata;
+	(void)error;
+	return fake_send(
+		call,
+		"{\"status\":{\"paused\":true},\"trial\":{\"remaining_s\":0,\"ended_early\":"
+		"\"paused\",\"result\":\"no comparison: 3 managed units\\u001b\"}}",
+		0);
+}
+
+static inline void fake_paused_service(int ready)
+{
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_paused_dump),
+		FAKE_METHOD("RaiseControl", "ud", fake_done),
 		SD_BUS_VTABLE_END,
 	};
 	fake_serve(vtable, NULL, ready);

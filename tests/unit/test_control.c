@@ -46,8 +46,6 @@ static int do_pause(void *context)
 {
 	(void)context;
 	shared->calls++;
-	if (shared->paused)
-		return -EALREADY;
 	shared->paused = true;
 	return 0;
 }
@@ -56,8 +54,6 @@ static int do_resume(void *context)
 {
 	(void)context;
 	shared->calls++;
-	if (!shared->paused)
-		return -EALREADY;
 	shared->paused = false;
 	return 0;
 }
@@ -69,11 +65,6 @@ static int do_release(void *context, uint32_t pid)
 	if (pid == 1)
 		return -EBUSY;
 	return pid == OWN_PID ? 0 : -ESRCH;
-}
-
-static int do_manage(void *context, uint32_t pid)
-{
-	return do_release(context, pid) < 0 ? -ENOENT : 0;
 }
 
 static int do_reload(void *context, char *error, size_t size)
@@ -111,7 +102,7 @@ static void serve(int ready)
 		.pause = do_pause,
 		.resume = do_resume,
 		.release = do_release,
-		.manage = do_manage,
+		.manage = do_release,
 		.reload = do_reload,
 		.set_dry_run = do_set_dry_run,
 		.raise_control = do_raise_control,
@@ -263,16 +254,16 @@ static bool nobody_gets(bool of_group, const char *method, const char *types, co
 static void root_changes(void **state)
 {
 	need_root_and_bus(state);
-	assert_call("Resume", "", 0, NM_BUS_ERROR_ALREADY_RUNNING);
+	assert_call("Resume", "", 0, "");
 	assert_call("Pause", "", 0, "");
-	assert_call("Pause", "", 0, NM_BUS_ERROR_ALREADY_PAUSED);
+	assert_call("Pause", "", 0, "");
 	assert_call("Resume", "", 0, "");
 	assert_call("Release", "u", OWN_PID, "");
 	assert_call("Release", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
 	assert_call("Release", "u", 1, "System.Error.EBUSY");
 	assert_call("Release", "", 0, SD_BUS_ERROR_INVALID_ARGS);
 	assert_call("Manage", "u", OWN_PID, "");
-	assert_call("Manage", "u", 42, NM_BUS_ERROR_NOT_RELEASED);
+	assert_call("Manage", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
 	assert_call("Reload", "", 0, NM_BUS_ERROR_BAD_CONFIGURATION);
 	assert_call("Reload", "u", 1, SD_BUS_ERROR_INVALID_ARGS); /* no other file */
 	assert_call("SetDryRun", "b", 1, "");
@@ -292,9 +283,10 @@ static void a_dump_is_sealed(void **state)
 	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump",
 				       NULL, &reply, "") >= 0);
 	assert_true(sd_bus_message_read(reply, "h", &fd) > 0);
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+	const int seals = F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 	assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
 	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+	assert_int_equal(ftruncate(fd, 0), -1); /* others have the same document */
 	json_t *document = json_loadfd(fd, 0, NULL);
 	assert_true(json_is_object(json_object_get(document, "status")));
 	json_decref(document);
@@ -342,6 +334,104 @@ static void the_group_may_only_read(void **state)
 		assert_true(nobody_gets(true, methods[i].method, methods[i].types,
 					SD_BUS_ERROR_ACCESS_DENIED));
 	assert_int_equal(shared->calls, 1);
+}
+
+/* Calls a method of any interface, or of none; returns the name of the error, or "". */
+static const char *call_of_interface(const char *interface, const char *method)
+{
+	static char name[128];
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	if (sd_bus_open_system(&bus) < 0)
+		return "no bus";
+	(void)sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, interface, method, &error, NULL,
+				 "");
+	(void)snprintf(name, sizeof(name), "%s", error.name ? error.name : "");
+	return name;
+}
+
+/* The rules of the bus name the interface; a call may leave it out. */
+/* SECURITY: other-interfaces */
+static void other_interfaces_are_refused(void **state)
+{
+	static const struct {
+		bool of_group;
+		const char *interface, *method;
+	} calls[] = {
+		{false, "org.freedesktop.DBus.Introspectable", "Introspect"},
+		{false, "org.freedesktop.DBus.Peer", "Ping"},
+		{false, "org.freedesktop.DBus.Properties", "GetAll"},
+		{false, NULL, "Pause"},
+		{false, NULL, "Dump"},
+		{true, "org.freedesktop.DBus.Properties", "Set"},
+		{true, NULL, "Pause"},
+		{true, NULL, "Reload"},
+	};
+	need_root_and_bus(state);
+	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(!become_user_nobody(calls[i].of_group) ||
+			      strcmp(call_of_interface(calls[i].interface, calls[i].method),
+				     SD_BUS_ERROR_ACCESS_DENIED) != 0);
+		assert_true(succeeds(child));
+	}
+	assert_int_equal(shared->calls, 0);
+}
+
+/* Signals that the service waits for, and its methods as signals. */
+static int send_signals(void)
+{
+	static const char *const signals[][2] = {
+		{"org.freedesktop.DBus", "NameOwnerChanged"},
+		{"org.freedesktop.DBus", "NameLost"},
+		{NM_BUS_INTERFACE, "Pause"},
+	};
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	if (sd_bus_open_system(&bus) < 0)
+		return -ENOTCONN;
+	for (unsigned i = 0; i < 300; i++) {
+		nm_auto(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
+		const char *const *words = signals[i % NM_ARRAY_SIZE(signals)];
+		int r = sd_bus_message_new_signal(bus, &signal, NM_BUS_PATH, words[0], words[1]);
+		if (r >= 0)
+			r = sd_bus_message_set_destination(signal, NM_BUS_NAME);
+		if (r >= 0)
+			r = sd_bus_message_append(signal, "sss", NM_BUS_NAME, ":1.1", "");
+		if (r >= 0)
+			r = sd_bus_send(bus, signal, NULL);
+		if (r < 0)
+			return r;
+	}
+	return sd_bus_flush(bus);
+}
+
+/* SECURITY: signals */
+static void signals_of_others_change_nothing(void **state)
+{
+	need_root_and_bus(state);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(!become_user_nobody(false) || send_signals() < 0);
+	assert_true(succeeds(child));
+	assert_call("Pause", "", 0, "");
+	assert_int_equal(shared->calls, 1); /* that of root */
+}
+
+/* While the service is stopped, too. */
+/* SECURITY: bus-name */
+static void others_cannot_take_the_name(void **state)
+{
+	need_root_and_bus(state);
+	pid_t child = fork();
+	if (child == 0) {
+		sd_bus *bus = NULL;
+		if (!become_user_nobody(true) || sd_bus_open_system(&bus) < 0)
+			_exit(2);
+		_exit(sd_bus_request_name(bus, NM_BUS_NAME, 0) == -EACCES ? 0 : 1);
+	}
+	assert_true(succeeds(child));
 }
 
 #define FLOOD 2000U
@@ -521,14 +611,14 @@ static void test_bus_object_returns(void **state)
 	struct bus *bus = *state;
 	const char *name = "";
 	need_bus(state);
-	assert_call("Resume", "", 0, NM_BUS_ERROR_ALREADY_RUNNING);
+	assert_call("Manage", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
 	end(&bus->daemon);
 	assert_true(start_bus(bus));
-	for (unsigned i = 0; i < 300 && strcmp(name, NM_BUS_ERROR_ALREADY_RUNNING) != 0; i++) {
-		name = call("Resume", "", 0);
+	for (unsigned i = 0; i < 300 && strcmp(name, NM_BUS_ERROR_NO_SUCH_PROCESS) != 0; i++) {
+		name = call("Manage", "u", 42);
 		(void)usleep(100000);
 	}
-	assert_string_equal(name, NM_BUS_ERROR_ALREADY_RUNNING);
+	assert_string_equal(name, NM_BUS_ERROR_NO_SUCH_PROCESS);
 }
 
 /* ---- introspection and org.numamigrd1(5) ---- */
@@ -570,6 +660,9 @@ int main(void)
 		ON(a_dump_is_sealed, open),
 		ON(others_are_refused_by_the_bus, shipped),
 		ON(the_group_may_only_read, shipped),
+		ON(other_interfaces_are_refused, shipped),
+		ON(signals_of_others_change_nothing, shipped),
+		ON(others_cannot_take_the_name, shipped),
 		ON(a_flood_ends_at_the_bus, shipped),
 		ON(test_second_daemon_is_refused, open),
 		cmocka_unit_test(test_no_bus),

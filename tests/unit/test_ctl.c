@@ -48,6 +48,12 @@ static int with_idle_service(void **state)
 	return setup(state, open_policy, fake_idle_service);
 }
 
+static int with_paused_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	return setup(state, open_policy, fake_paused_service);
+}
+
 static int without_service(void **state)
 {
 	return setup(state, open_policy, NULL);
@@ -68,7 +74,7 @@ static void test_usage(void **state)
 	assert_ctl("manage", EX_USAGE, "manage needs a process id");
 	assert_ctl("release 0", EX_USAGE, "not a process id");
 	assert_ctl("release 99999999999999999999", EX_USAGE, "not a process id");
-	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision");
+	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision, or process PID\n");
 	assert_ctl("explain process", EX_USAGE, "explain process needs a process id");
 	assert_ctl("explain process 1x", EX_USAGE, "not a process id: 1x");
 	assert_ctl("explain 1x", EX_USAGE, "not the number of a decision: 1x");
@@ -132,7 +138,7 @@ static void test_status_document(void **state)
 	assert_true(json_integer_value(json_object_get(status, "samples")) == 5000000000);
 	json_decref(found);
 	/* No byte of another program reaches the terminal as it is. */
-	assert_ctl("status --json", 0, "\"summary\": \"caf\\u00E9 \\u001B[31m\"");
+	assert_ctl("status --json", 0, "\"summary\": \"caf\\u00E9 ?[31m\"");
 	assert_ctl("status", 0, "   state: caf\xc3\xa9 ?[31m\n");
 }
 
@@ -217,7 +223,7 @@ static void test_refusals(void **state)
 	assert_ctl("manage 4711", 0, "");
 	assert_ctl("explain 4", 1, "journalctl DECISION=4");
 	assert_ctl("explain process 4711 x", EX_USAGE, "one argument too many: x");
-	assert_ctl("resume", 1, "numa-migrd is not paused");
+	assert_ctl("resume", 1, "numa-migrctl: no?[31m\n");
 	assert_ctl("dry-run on", 0, "");
 	assert_ctl("dry-run off --json", 0, "{\"version\": 2, \"result\": \"dry-run off\"}\n");
 	assert_ctl("trial", 0,
@@ -235,6 +241,14 @@ static void test_refusals(void **state)
 	assert_ctl("reload", 1,
 		   "numa-migrctl: /etc/numa-migrd.conf:3: first\n"
 		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");
+}
+
+static void test_pause_during_a_trial(void **state)
+{
+	need_bus(state);
+	assert_ctl("trial", 1,
+		   "The trial ended early: paused.\nResult: no comparison: 3 managed units?.\n");
+	assert_ctl("trial --json", 1, "\"ended_early\": \"paused\"");
 }
 
 /* A process that the daemon does not know is looked up in /proc. */
@@ -274,7 +288,8 @@ static void test_not_allowed(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(queries); i++) {
 		assert_ctl(queries[i], NOT_ALLOWED, "12 threads managed, 3 leased?[31m\n");
 		assert_ctl(queries[i], NOT_ALLOWED,
-			   "only root and the group numa-migrd may read this: run it as root\n");
+			   "only root and members of the group numa-migrd may read this: run it "
+			   "as root, or join the group (usermod -aG numa-migrd USER)\n");
 	}
 	assert_ctl("pause", NOT_ALLOWED, "only root may control numa-migrd: run it as root\n");
 }
@@ -309,12 +324,34 @@ static void test_steer(void **state)
 	assert_ctl("steer numa-migrd.service reset --json", 0, "\"reset\"");
 	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), -1);
 	assert_ctl("steer numa-migrd reset", 0, "");
+	/* A dot in its name. */
+	assert_ctl("steer php8.2-fpm off", 0, "");
+	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 3);
+	assert_ctl("steer php8.2-fpm.service reset", 0, "");
 }
+
+#define FIFTY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static void test_steer_without_cgroup(void **state)
 {
 	need_bus(state);
 	assert_ctl("steer numa-migrd off", 1, "has no cgroup, because it does not run");
+	assert_ctl("steer nosuch off", 1, "nosuch.service: there is no such unit\n");
+	assert_ctl("steer nosuch.slice off", 1, "nosuch.slice: there is no such unit\n");
+	assert_ctl("steer nosuch.8 off", 1, "nosuch.8.service: there is no such unit\n");
+	assert_ctl("steer postgresql off", 1,
+		   "postgresql.service: has no process; name one of its instances: "
+		   "postgresql@15-main.service\n");
+	assert_ctl("steer a.timer off", 1, "a.timer: not a service, scope or slice\n");
+	assert_ctl("steer /a off", 1, "/a: not the name of a unit\n");
+	assert_ctl("steer " FIFTY FIFTY FIFTY FIFTY FIFTY " off", 1, "not the name of a unit\n");
+}
+
+static void test_steer_without_systemd(void **state)
+{
+	need_bus(state);
+	assert_ctl("steer numa-migrd off", UNAVAILABLE,
+		   "numa-migrd.service: systemd does not answer on the system bus");
 }
 
 static void assert_no_escapes(const char *arguments, int status)
@@ -335,11 +372,11 @@ static void test_hostile_service(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(queries); i++) {
 		bool found = strncmp(queries[i], "explain", 7) != 0;
 		for (unsigned turn = 0; turn < FAKE_HOSTILE_REFUSED; turn++)
-			assert_ctl(queries[i], 1, "numa-migrd sent no valid document\n");
+			assert_ctl(queries[i], 1, "numa-migrd sent no valid document");
 		for (unsigned turn = 0; turn < FAKE_HOSTILE_ODD; turn++)
 			assert_no_escapes(queries[i], found ? 0 : 1);
 		assert_ctl(queries[i], 1, "numa-migrd sent a document that is too large\n");
-		assert_ctl(queries[i], 1, "numa-migrd sent no valid document\n");
+		assert_ctl(queries[i], 1, "numa-migrd sent no valid document");
 	}
 }
 
@@ -394,6 +431,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_colours, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_pause_during_a_trial, with_paused_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_process, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_sampled, with_idle_service,
 						teardown),
@@ -401,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_steer, with_cgroup, without_cgroup),
 		cmocka_unit_test_setup_teardown(test_steer_without_cgroup, with_refusing_service,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_steer_without_systemd, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_service, with_hostile_service,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_rows_left_out, with_hostile_service, teardown),

@@ -28,6 +28,59 @@ static void assert_fit(const char *text, size_t width, const struct nm_style *st
 	assert_int_equal(nm_text_width(out), columns);
 }
 
+/* Text that reorders or hides other text in its line. */
+/* SECURITY: reordered-text */
+static void reordering_characters_are_replaced(void **state)
+{
+	(void)state;
+	assert_fit("a\xe2\x80\xae"
+		   "b",
+		   NM_TEXT_ANY_WIDTH, &utf8, "a?b", 3);
+	assert_fit("\xe2\x81\xa6\xe2\x80\x8b\xef\xbb\xbf", NM_TEXT_ANY_WIDTH, &utf8, "???", 3);
+}
+
+static json_t *parse(const char *text)
+{
+	json_t *document = NULL;
+	int r = nm_ctl_parse_document(text, strlen(text), &document);
+	assert_true(r == 0 || (r == -EBADMSG && !document));
+	return document;
+}
+
+/* Names of members, and values that no table contains. */
+/* SECURITY: document-text */
+static void all_text_of_a_document_is_clean(void **state)
+{
+	(void)state;
+	json_t *document = parse("{\"status\":{\"a\\u001b[31m\":\"\\u009b\\n\"},\"decisions\":["
+				 "{\"kind\":\"\\u001bc\",\"policy\":[\"\\u202e\"],\"fields\":"
+				 "\"A=1\\nB=\\u001b\"}]}");
+	char *text = json_dumps(document, JSON_COMPACT);
+	assert_string_equal(text, "{\"status\":{\"a?[31m\":\"??\"},\"decisions\":[{\"kind\":\"?c\","
+				  "\"policy\":[\"?\"],\"fields\":\"A=1\\nB=?\"}]}");
+	free(text);
+	json_decref(document);
+}
+
+/* SECURITY: nested-document */
+static void deep_documents_end_nothing(void **state)
+{
+	const size_t depths[] = {100, 1000, 2000, 100000};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(depths); i++) {
+		char *text = calloc(1, 2 * depths[i] + 64);
+		assert_non_null(text);
+		size_t used = (size_t)sprintf(text, "{\"status\":{},\"x\":");
+		memset(text + used, '[', depths[i]);
+		memset(text + used + depths[i], ']', depths[i]);
+		text[used + 2 * depths[i]] = '}';
+		json_t *document = parse(text);
+		assert_true(document || depths[i] > 1000);
+		json_decref(document);
+		free(text);
+	}
+}
+
 /* SECURITY: terminals */
 static void test_fit(void **state)
 {
@@ -277,11 +330,19 @@ static void test_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fit),	 cmocka_unit_test(test_small_buffers),
-		cmocka_unit_test(test_cells),	 cmocka_unit_test(test_arrows),
-		cmocka_unit_test(test_measures), cmocka_unit_test(test_long_list),
-		cmocka_unit_test(test_table),	 cmocka_unit_test(test_homes),
-		cmocka_unit_test(test_lines),	 cmocka_unit_test(test_heads_are_explained),
+		cmocka_unit_test(reordering_characters_are_replaced),
+		cmocka_unit_test(all_text_of_a_document_is_clean),
+		cmocka_unit_test(deep_documents_end_nothing),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_small_buffers),
+		cmocka_unit_test(test_cells),
+		cmocka_unit_test(test_arrows),
+		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_homes),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_heads_are_explained),
 		cmocka_unit_test(test_numbers),
 	};
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {

@@ -192,13 +192,13 @@ static void a_pause_restores_and_stops_decisions(void **state)
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(world->perf.open_count, 0);
-	assert_int_equal(nm_command_pause(service), -EALREADY);
+	assert_int_equal(nm_command_pause(service), 0); /* again */
 	assert_string_equal(status("paused"), "true");
 	assert_null(status("leases"));
 	ticks(30);
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(nm_command_resume(service), 0);
-	assert_int_equal(nm_command_resume(service), -EALREADY);
+	assert_int_equal(nm_command_resume(service), 0);
 	drift_away();
 	assert_true(tick_until_leased(100));
 	world_assert_logged(world, "Paused: all affinities restored");
@@ -273,6 +273,97 @@ static void a_configured_dry_run_is_ended_there_only(void **state)
 }
 
 /* While paused it is only stored, and a reload resets it to the configuration. */
+/* The topology cannot be read when everything is opened again. */
+static void break_topology(bool broken)
+{
+	service->options.topology.xml_path = broken ? "/nonexistent.xml" : world->xml;
+	if (!broken)
+		assert_int_equal(nm_pipeline_open(service), 0);
+}
+
+static void a_dry_run_that_does_not_end_is_not_logged_as_ended(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	break_topology(true);
+	assert_true(nm_command_set_dry_run(service, false) < 0);
+	world_assert_not_logged(world, "Dry run ended");
+	world_assert_logged(world, "Dry run not ended: ");
+	break_topology(false);
+}
+
+static void a_dry_run_that_does_not_begin_is_not_logged_as_begun(void **state)
+{
+	(void)state;
+	break_topology(true);
+	assert_true(nm_command_set_dry_run(service, true) < 0);
+	world_assert_not_logged(world, "Dry run: ");
+	world_assert_logged(world, "Dry run not begun: ");
+	break_topology(false);
+}
+
+static void a_reload_that_fails_is_not_logged_as_one(void **state)
+{
+	char error[256] = "";
+	(void)state;
+	world_configure(world, "general: { dry_run = true; };\n");
+	break_topology(true);
+	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
+	world_assert_not_logged(world, "Configuration reloaded");
+	world_assert_logged(world, "Configuration not applied: ");
+	break_topology(false);
+}
+
+static void decisions_are_not_logged_as_carried_out_in_a_pause(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	world_assert_not_logged(world, "decisions are carried out");
+	world_assert_logged(world, "Dry run ended: decisions will be carried out");
+	assert_int_equal(nm_command_resume(service), 0);
+}
+
+/* Nothing happened: nothing is logged. */
+static void a_second_command_logs_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_resume(service), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
+	world_assert_not_logged(world, "Resumed");
+	world_assert_not_logged(world, "is managed again");
+}
+
+static void a_trial_ends_with_a_dry_run(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	world_assert_logged(world, "Trial ended early (dry run): ");
+	assert_int_equal(nm_command_raise_control(service, 60, 50), -EROFS);
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+}
+
+/* Its result stays. */
+static void a_trial_ends_with_a_pause(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+	assert_int_equal(nm_command_pause(service), 0);
+	world_assert_logged(world, "Trial ended early (paused): no comparison: ");
+	assert_int_equal(nm_command_raise_control(service, 60, 50), -EAGAIN);
+	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		show_document(nm_command_dump(service), "trial");
+		assert_non_null(strstr(shown_text(0, "result"), "managed units"));
+		assert_shown(0, "remaining_s", "0");
+		assert_int_equal(nm_command_resume(service), 0);
+	}
+}
+
 static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 {
 	char error[256] = "";
@@ -345,6 +436,20 @@ static void an_unsampled_process_can_be_released(void **state)
 	assert_int_equal(nm_command_release(service, 102), -ESRCH); /* a thread's number */
 }
 
+static void a_second_release_succeeds(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 4; turn++) {
+		assert_int_equal(nm_command_release(service, 100), 0);
+		if (turn == 1) /* and while it is paused */
+			assert_int_equal(nm_command_pause(service), 0);
+	}
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_resume(service), 0);
+}
+
 static void a_release_while_paused(void **state)
 {
 	(void)state;
@@ -356,7 +461,8 @@ static void a_release_while_paused(void **state)
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_manage(service, 100), 0);
-	assert_int_equal(nm_command_manage(service, 100), -ENOENT);
+	assert_int_equal(nm_command_manage(service, 100), 0); /* again */
+	assert_int_equal(nm_command_manage(service, 4711), -ESRCH);
 	close_daemon(); /* also after a restart */
 	open_daemon();
 	assert_true(tick_until_leased(100));
@@ -653,6 +759,19 @@ static void one_node_with_cpus_is_idle(void **state)
 	assert_string_equal(status("idle"), "false");
 }
 
+/* Also if CPUs of the others go offline meanwhile. */
+static void a_trial_needs_two_nodes(void **state)
+{
+	(void)state;
+	ticks(1);
+	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
+	world_write_xml(world->xml, "numa:1 core:2 pu:1");
+	service->machine.online.cpus[0] = 'x';
+	ticks(2);
+	world_assert_logged(world, "Trial ended early (one node has CPUs): ");
+	assert_int_equal(nm_command_raise_control(service, 60, 50), -ENODEV);
+}
+
 /* Other nodes have memory only. */
 static void nodes_with_cpus_are_counted(void **state)
 {
@@ -780,9 +899,17 @@ int main(void)
 		TEST(a_configured_dry_run_is_ended_there_only),
 		TEST(a_configured_dry_run_is_ended_there_only),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
+		TEST(a_dry_run_that_does_not_end_is_not_logged_as_ended),
+		TEST(a_dry_run_that_does_not_begin_is_not_logged_as_begun),
+		TEST(a_reload_that_fails_is_not_logged_as_one),
+		TEST(decisions_are_not_logged_as_carried_out_in_a_pause),
+		TEST(a_second_command_logs_nothing),
+		TEST(a_trial_ends_with_a_dry_run),
+		TEST(a_trial_ends_with_a_pause),
 		TEST(an_invalid_file_is_rejected_with_its_line),
 		TEST(a_file_writable_by_others_is_refused_at_reload),
 		TEST(an_unsampled_process_can_be_released),
+		TEST(a_second_release_succeeds),
 		TEST(a_release_while_paused),
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(unwritable_marks_are_reported_once),
@@ -796,6 +923,7 @@ int main(void)
 		TEST(a_switch_of_the_sysctl_is_seen),
 		TEST(isolation_is_followed),
 		TEST(a_single_node_is_not_a_missing_source),
+		TEST(a_trial_needs_two_nodes),
 		TEST(one_node_with_cpus_is_idle),
 		TEST(nodes_with_cpus_are_counted),
 		TEST(pages_move_while_they_are_to),

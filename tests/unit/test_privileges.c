@@ -21,6 +21,7 @@
 #define DAEMON_UNIT NM_SOURCE_DIR "/systemd/numa-migrd.service"
 #define WORKER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-worker@.service"
 #define HELPER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-helper.service"
+#define RESTORE_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-restore.service"
 
 static void assert_value(const struct unit_file *unit, const char *key, const char *value)
 {
@@ -68,7 +69,70 @@ static void memory_and_cpu_time_are_limited(void **state)
 	assert_value(&worker, "Slice", strrchr(WORKER_SLICE, '/') + 1);
 	assert_true(nm_read_text(AT_FDCWD, WORKER_SLICE, slice, sizeof(slice)) > 0);
 	assert_non_null(strstr(slice, "\nCPUWeight=100\n"));
-	assert_non_null(strstr(slice, "\nMemoryMax=256M\n"));
+	assert_non_null(strstr(slice, "\nMemoryMax=288M\n"));
+}
+
+static unsigned long number_in(const char *path, const char *key)
+{
+	char text[4096];
+	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
+	const char *found = strstr(text, key);
+	assert_non_null(found);
+	return strtoul(found + strlen(key), NULL, 10);
+}
+
+/* A worker at its limit is killed alone. If all of them reached that of the slice first, the kernel
+ * could choose one that cannot die, for which the others wait. */
+/* SECURITY: workers-memory */
+static void workers_fit_into_their_slice(void **state)
+{
+	const char *socket = NM_SOURCE_DIR "/systemd/numa-migrd-worker.socket";
+	(void)state;
+	assert_true(number_in(socket, "\nMaxConnections=") *
+			    number_in(WORKER_UNIT, "\nMemoryMax=") <
+		    number_in(WORKER_SLICE, "\nMemoryMax="));
+}
+
+static void assert_line(const char *path, const char *line)
+{
+	char text[8192];
+	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_non_null(strstr(text, line));
+}
+
+/* At a stop nothing else would do it. */
+/* SECURITY: killed */
+static void a_restoration_without_memory_is_tried_again(void **state)
+{
+	struct unit_file daemon = {0}, restore = {0};
+	(void)state;
+	assert_line(DAEMON_UNIT, "\nOnFailure=numa-migrd-restore.service\n");
+	assert_line(RESTORE_UNIT, "\nStartLimitIntervalSec=0\n");
+	assert_line(RESTORE_UNIT, "\nConflicts=numa-migrd.service\n");
+	unit_read(DAEMON_UNIT, &daemon);
+	unit_read(RESTORE_UNIT, &restore);
+	assert_value(&restore, "ExecStart", unit_value(&daemon, "ExecStopPost"));
+	assert_value(&restore, "Restart", "on-failure");
+	assert_value(&restore, "RuntimeDirectory", unit_value(&daemon, "RuntimeDirectory"));
+	assert_value(&restore, "RuntimeDirectoryPreserve", "yes");
+	assert_value(&restore, "User", unit_value(&daemon, "User"));
+	assert_value(&restore, "CapabilityBoundingSet", "CAP_SYS_NICE");
+}
+
+/* Its directory is the unit's. */
+static void the_example_of_metrics_can_be_written(void **state)
+{
+	struct unit_file unit = {0};
+	char text[8192], cache[256];
+	(void)state;
+	unit_read(DAEMON_UNIT, &unit);
+	(void)snprintf(cache, sizeof(cache), "\"/var/cache/%s/",
+		       unit_value(&unit, "CacheDirectory"));
+	assert_true(nm_read_text(AT_FDCWD, NM_SOURCE_DIR "/conf/numa-migrd.conf", text,
+				 sizeof(text)) > 0);
+	const char *example = strstr(text, "# metrics: { file = ");
+	assert_non_null(example);
+	assert_memory_equal(example + strlen("# metrics: { file = "), cache, strlen(cache));
 }
 
 /* SECURITY: cap-nice */
@@ -190,7 +254,7 @@ static void the_helper_gets_two_others(void **state)
 /* SECURITY: no-more */
 static void units_are_confined(void **state)
 {
-	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT};
+	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT, RESTORE_UNIT};
 	static const char *const keys[][2] = {{"NoNewPrivileges", "yes"},
 					      {"ProtectSystem", "strict"},
 					      {"PrivateNetwork", "yes"},
@@ -273,6 +337,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_and_cpu_time_are_limited),
+		cmocka_unit_test(workers_fit_into_their_slice),
+		cmocka_unit_test(a_restoration_without_memory_is_tried_again),
+		cmocka_unit_test(the_example_of_metrics_can_be_written),
 		cmocka_unit_test(the_daemon_gets_two_capabilities),
 		cmocka_unit_test(the_daemon_may_not_trace),
 		cmocka_unit_test(the_daemon_cannot_execute_or_dump_core),

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -151,8 +152,10 @@ static void it_restores_or_keeps_the_ledger(void **state)
 		r = restore_within(limit);
 		if (r == EXIT_SUCCESS)
 			break;
-		assert_true(r == EXIT_FAILURE || r == NOT_LOADED);
-		failed += r == EXIT_FAILURE;
+		/* Lines of numbers that no thread can have are reported once all else is done. */
+		assert_true(r == EX_TEMPFAIL || r == NOT_LOADED ||
+			    (r == EXIT_FAILURE && count_cpus_of_victim() == 2));
+		failed += r == EX_TEMPFAIL;
 		/* It may also fail after it has restored everything. */
 		assert_true(ledger_bytes() >= bytes || count_cpus_of_victim() == 2);
 	}

@@ -106,27 +106,34 @@ static void the_setting_ends_control(void **state)
 	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
 }
 
+/* Leaves 1000 alone until its program is tried again, in a day. */
+static void bar_program_of_1000(void)
+{
+	const struct nm_process *process = nm_roster_process(world.daemon.pipeline.roster, 1000);
+	struct nm_trial_candidate one = {.domain = process->domain,
+					 .uid = process->uid,
+					 .comm = process->comm,
+					 .start_ticks = 1,
+					 .takes_part = true};
+	uint64_t now_ns = world.fake->now_ns;
+	nm_trial_configure(group(), 0.5, 0.05);
+	for (uint32_t i = 1; i <= 200; i++) {
+		one.pid = 5000 + i;
+		one.parent = 6000 + i;
+		uint64_t s = nm_trial_draw(group(), &one, now_ns) == NM_TRIAL_LEAVE ? 1 : 2;
+		uint64_t end_ns = now_ns + s * NM_NSEC_PER_SEC;
+		nm_trial_thread_ended(group(), one.pid, end_ns - now_ns, end_ns);
+		nm_trial_process_ended(group(), one.pid, end_ns);
+	}
+}
+
 static void a_slower_program_loses_its_homes(void **state)
 {
 	(void)state;
 	begin_with(1e-12);
 	live_s(6);
 	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
-	const struct nm_process *process = nm_roster_process(world.daemon.pipeline.roster, 1000);
-	struct nm_trial_candidate one = {.domain = process->domain,
-					 .comm = process->comm,
-					 .start_ticks = 1,
-					 .takes_part = true};
-	nm_trial_configure(group(), 0.5, 0.05);
-	for (uint32_t i = 1; i <= 200; i++) {
-		one.pid = 5000 + i;
-		one.parent = 6000 + i;
-		uint64_t now_ns = world.fake->now_ns;
-		bool control = nm_trial_draw(group(), &one, now_ns) == NM_TRIAL_LEAVE;
-		uint64_t end_ns = now_ns + (control ? 1 : 2) * NM_NSEC_PER_SEC;
-		nm_trial_thread_ended(group(), one.pid, end_ns - now_ns, end_ns);
-		nm_trial_process_ended(group(), one.pid, end_ns);
-	}
+	bar_program_of_1000();
 	live_s(3);
 	assert_int_equal(placed_of(1000)->home, -1);
 	/* Others keep their homes. */
@@ -138,6 +145,74 @@ static void a_slower_program_loses_its_homes(void **state)
 				  " left alone for 1 d: 100 % more elapsed time") != NULL;
 	assert_int_equal(reports, 1);
 	assert_non_null(strstr(explanation_of_1000(), "slower when managed"));
+}
+
+static void tick_trial_at(uint64_t now_ns)
+{
+	nm_trial_stage_tick(&world.daemon, NULL, 0, now_ns, NM_NSEC_PER_SEC);
+}
+
+static void a_program_that_is_tried_again_is_managed_again(void **state)
+{
+	(void)state;
+	begin_with(1e-12);
+	live_s(6);
+	bar_program_of_1000();
+	live_s(3);
+	const struct nm_process *process = nm_roster_process(world.daemon.pipeline.roster, 1000);
+	const struct nm_trial_program *program =
+		nm_trial_program(group(), process->domain, process->uid, process->comm);
+	assert_true(process->left_alone);
+	tick_trial_at(program->barred_until_ns - 1);
+	assert_true(process->left_alone);
+	tick_trial_at(program->barred_until_ns);
+	assert_false(process->left_alone);
+}
+
+/* Draws processes that have ended: each is dropped when it is read. */
+static size_t left_after_a_tick(unsigned count, double budget_s)
+{
+	const struct nm_trial_process *processes;
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct nm_trial_candidate one = {.pid = 5000 + i,
+						       .parent = 9000 + i,
+						       .start_ticks = 1,
+						       .comm = "job",
+						       .takes_part = true};
+		(void)nm_trial_draw(group(), &one, world.fake->now_ns);
+	}
+	size_t before = nm_trial_processes(group(), &processes);
+	world.daemon.config->sampling.overhead_percent = 0;
+	if (placement) {
+		placement->budget_s = budget_s;
+		placement->spent_ns = nm_own_loop_ns(&world.daemon);
+	}
+	tick_trial_at(world.fake->now_ns);
+	return count - (before - nm_trial_processes(group(), &processes));
+}
+
+/* SECURITY: control-group */
+static void readings_come_from_the_budget_of_examinations(void **state)
+{
+	(void)state;
+	begin_with(0.5);
+	live_s(6);
+	size_t left = left_after_a_tick(500, -1);
+	assert_in_range(left, 500 - 100, 499);
+	for (unsigned i = 0; i < 10; i++)
+		tick_trial_at(world.fake->now_ns);
+	assert_int_equal(left_after_a_tick(500, NM_BUDGET_MAX_S), 0);
+}
+
+/* With other policies, too. */
+static void readings_are_limited_without_examinations(void **state)
+{
+	(void)state;
+	begin_with(0.5);
+	world.daemon.config->threads.policy = NM_POLICY_LBMA;
+	assert_null(nm_placement_of(&world.daemon));
+	assert_in_range(left_after_a_tick(500, 0), 500 - 100, 499);
 }
 
 static void status_shows_the_comparison(void **state)
@@ -180,6 +255,81 @@ static void a_raised_share_ends(void **state)
 	assert_shown(0, "remaining_s", "0");
 }
 
+static unsigned entries_of_trial(const char *text)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_entries; i++)
+		count += world.entries[i].message == NM_MESSAGE_TRIAL &&
+			 strstr(world.entries[i].text, text) != NULL;
+	return count;
+}
+
+static void begin_trial(void)
+{
+	begin_with(0);
+	assert_int_equal(nm_command_raise_control(&world.daemon, 11, 50), 0);
+	assert_int_equal(entries_of_trial("Trial: 50 % of the processes left alone for 11 min, "
+					  "drawn in the first 1"),
+			 1);
+}
+
+/* Also if nobody asks for its result. */
+static void a_trial_ends_after_its_time(void **state)
+{
+	(void)state;
+	begin_trial();
+	live_s(11 * 60 - 30);
+	assert_int_equal(entries_of_trial("Trial ended"), 0);
+	live_s(60);
+	assert_int_equal(entries_of_trial("Trial ended: no comparison: "), 1);
+	live_s(60);
+	assert_int_equal(entries_of_trial("Trial ended"), 1);
+}
+
+static void a_second_trial_keeps_the_results(void **state)
+{
+	(void)state;
+	begin_trial();
+	live_s(10);
+	const struct nm_trial_conditions before =
+		*nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED);
+	assert_true(before.ran_s > 0);
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 20), -EBUSY);
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
+	assert_true(nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED)->ran_s >=
+		    before.ran_s);
+	show_document(nm_command_dump(&world.daemon), "trial");
+	assert_shown(0, "remaining_s", "3600");
+	assert_int_equal(entries_of_trial("Trial ended"), 0);
+}
+
+static void a_dry_run_ends_a_trial_and_begins_none(void **state)
+{
+	(void)state;
+	begin_trial();
+	world.daemon.dry_run_request = NM_DRY_RUN_BEGIN;
+	live_s(2);
+	assert_int_equal(entries_of_trial("Trial ended early (dry run)"), 1);
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), -EROFS);
+	world.daemon.dry_run_request = NM_DRY_RUN_NOT_REQUESTED;
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
+}
+
+/* With one node, or a policy that moves nothing. */
+static void a_trial_needs_something_to_compare(void **state)
+{
+	(void)state;
+	begin_with(0);
+	live_s(2);
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), -EOPNOTSUPP);
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	nm_trial_stage_follow(&world.daemon, world.fake->now_ns);
+	assert_int_equal(entries_of_trial("Trial ended early (threads.policy = none)"), 1);
+}
+
 static int close_trial(void **state)
 {
 	shown_clear();
@@ -198,6 +348,13 @@ int main(void)
 		TEST_OF(status_shows_the_comparison),
 		TEST_OF(a_trial_shows_what_else_differs),
 		TEST_OF(a_raised_share_ends),
+		TEST_OF(a_program_that_is_tried_again_is_managed_again),
+		TEST_OF(readings_come_from_the_budget_of_examinations),
+		TEST_OF(readings_are_limited_without_examinations),
+		TEST_OF(a_trial_ends_after_its_time),
+		TEST_OF(a_second_trial_keeps_the_results),
+		TEST_OF(a_dry_run_ends_a_trial_and_begins_none),
+		TEST_OF(a_trial_needs_something_to_compare),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,22 @@ struct outcome {
 	struct nm_trial_sum sums[NM_TRIAL_MEASURES][NM_TRIAL_ARMS];
 };
 
+/* Over all programs, also those with a unit in one arm only. */
+static void add_sums(const struct nm_trial *group, struct outcome *outcome)
+{
+	struct nm_trial_program *const *programs;
+	size_t count = nm_trial_programs(group, &programs);
+	memset(outcome->sums, 0, sizeof(outcome->sums));
+	for (size_t i = 0; i < count * NM_TRIAL_MEASURES * NM_TRIAL_ARMS; i++) {
+		size_t arm = i % NM_TRIAL_ARMS, measure = i / NM_TRIAL_ARMS % NM_TRIAL_MEASURES;
+		const struct nm_trial_sum *sum = &programs[i / NM_TRIAL_ARMS / NM_TRIAL_MEASURES]
+							  ->sums[NM_TRIAL_ALWAYS][measure][arm];
+		outcome->sums[measure][arm].n += sum->n;
+		outcome->sums[measure][arm].sum += sum->sum;
+		outcome->sums[measure][arm].squares += sum->squares;
+	}
+}
+
 /* Six programs of about ten seconds on four nodes, whose memory their first threads touch. */
 static struct outcome run(const char *text, bool grouped, double control_share)
 {
@@ -45,9 +61,8 @@ static struct outcome run(const char *text, bool grouped, double control_share)
 	if (grouped)
 		nm_trial_new(5, &options.group);
 	assert_int_equal(nm_simulate(machine, &workload, &options, config, NULL, &outcome.done), 0);
-	for (unsigned measure = 0; grouped && measure < NM_TRIAL_MEASURES; measure++)
-		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
-			outcome.sums[measure][arm] = *nm_trial_sums(options.group, measure, arm);
+	if (grouped)
+		add_sums(options.group, &outcome);
 	nm_trial_free(options.group);
 	nm_config_free(config);
 	nm_sim_workload_clear(&workload);

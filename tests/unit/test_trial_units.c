@@ -57,7 +57,7 @@ static enum nm_trial_answer draw(struct nm_trial *trial, uint32_t pid, uint32_t 
 static const struct nm_trial_sum *sum(struct nm_trial *trial, const char *comm,
 				      enum nm_trial_measure measure, enum nm_trial_arm arm)
 {
-	return &nm_trial_program(trial, 7, comm)->sums[NM_TRIAL_TODAY][measure][arm];
+	return &nm_trial_program(trial, 7, 0, comm)->sums[NM_TRIAL_TODAY][measure][arm];
 }
 
 static double units_of(struct nm_trial *trial, const char *comm)
@@ -95,10 +95,10 @@ static void a_process_is_drawn_once(void **state)
 {
 	struct nm_trial *trial = *state;
 	for (uint32_t i = 1; i <= 50; i++) {
-		assert_int_equal(nm_trial_answer(trial, i, i), NM_TRIAL_UNKNOWN);
+		assert_int_equal(nm_trial_answer(trial, i, i, 0), NM_TRIAL_UNKNOWN);
 		enum nm_trial_answer answer = draw(trial, i, 100000 + i, "job", 0);
-		assert_int_equal(nm_trial_answer(trial, i, i), answer);
-		assert_int_equal(nm_trial_answer(trial, i, i + 1), NM_TRIAL_UNKNOWN);
+		assert_int_equal(nm_trial_answer(trial, i, i, 0), answer);
+		assert_int_equal(nm_trial_answer(trial, i, i + 1, 0), NM_TRIAL_UNKNOWN);
 	}
 }
 
@@ -140,11 +140,11 @@ static void control_ends_after_ten_minutes(void **state)
 		pid++;
 	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS - 1, on_released, NULL);
 	assert_int_equal(nr_released, 0);
-	assert_int_equal(nm_trial_answer(trial, pid, pid), NM_TRIAL_LEAVE);
+	assert_int_equal(nm_trial_answer(trial, pid, pid, 0), NM_TRIAL_LEAVE);
 	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
 	assert_int_equal(nr_released, 1);
 	assert_int_equal(released_pids[0], pid);
-	assert_int_equal(nm_trial_answer(trial, pid, pid), NM_TRIAL_DECIDE);
+	assert_int_equal(nm_trial_answer(trial, pid, pid, NM_TRIAL_WINDOW_NS), NM_TRIAL_DECIDE);
 	/* Its children take no part, and neither does it again. */
 	for (uint32_t i = 0; i < 50; i++)
 		assert_int_equal(draw(trial, 1000 + i, pid, "child", NM_TRIAL_WINDOW_NS),
@@ -277,7 +277,7 @@ static void programs_that_often_outlive_the_window_are_not_compared(void **state
 	struct nm_trial_difference found;
 	for (uint32_t i = 1; i <= 100; i++)
 		(void)run_unit(trial, i, 0, SECOND, SECOND);
-	const struct nm_trial_program *job = nm_trial_program(trial, 7, "job");
+	const struct nm_trial_program *job = nm_trial_program(trial, 7, 0, "job");
 	assert_true(nm_trial_program_result(job, NM_TRIAL_TODAY, NM_TRIAL_CPU, &found));
 	for (uint32_t i = 201; i <= 220; i++)
 		(void)draw(trial, i, 100000 + i, "job", 0);
@@ -317,7 +317,7 @@ static void processes_of_a_slower_program_are_left_alone(void **state)
 		pid++;
 	for (uint32_t i = 1000; !nm_trial_next_loss(trial); i++)
 		(void)run_unit(trial, i, 0, 3 * SECOND, 2 * SECOND);
-	assert_int_equal(nm_trial_answer(trial, pid, pid), NM_TRIAL_BARRED);
+	assert_int_equal(nm_trial_answer(trial, pid, pid, 3 * SECOND), NM_TRIAL_BARRED);
 }
 
 /* A unit of overlapping jobs ends, too. */
@@ -372,8 +372,8 @@ static void a_raised_share_has_results_of_its_own(void **state)
 	assert_near(found.mean, log(0.5), 1e-9);
 	assert_near(found.units[NM_TRIAL_CONTROL] + found.units[NM_TRIAL_TREATED], 200, 0);
 	assert_near(units_of(trial, "job"), 0, 0);
-	assert_near(nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_CONTROL)->n +
-			    nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_TREATED)->n,
+	assert_near(nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_CONTROL).n +
+			    nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_TREATED).n,
 		    200, 0);
 }
 
@@ -435,7 +435,7 @@ static void one_domain_cannot_use_all_programs(void **state)
 	assert_int_equal(nm_trial_programs(trial, &programs), NM_TRIAL_PROGRAMS_MOST / 2);
 	one.domain = 8;
 	(void)nm_trial_draw(trial, &one, 0);
-	assert_non_null(nm_trial_program(trial, 8, comm));
+	assert_non_null(nm_trial_program(trial, 8, 0, comm));
 }
 
 static void forgotten_processes_have_no_value(void **state)
@@ -446,7 +446,7 @@ static void forgotten_processes_have_no_value(void **state)
 	nm_trial_forget(trial);
 	nm_trial_process_ended(trial, 1, SECOND);
 	assert_near(units_of(trial, "job"), 0, 0);
-	assert_int_equal(nm_trial_answer(trial, 2, 2), NM_TRIAL_UNKNOWN);
+	assert_int_equal(nm_trial_answer(trial, 2, 2, SECOND), NM_TRIAL_UNKNOWN);
 }
 
 int main(void)

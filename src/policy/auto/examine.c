@@ -165,6 +165,12 @@ void nm_placement_charge_interval(struct nm_placement *placement,
 	placement->spent_ns = budget->own_ns;
 }
 
+bool nm_placement_has_budget(const struct nm_placement *placement,
+			     const struct nm_examination_budget *budget)
+{
+	return left_s(placement, budget, budget->since_s) > 0;
+}
+
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget)
 {

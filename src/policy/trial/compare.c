@@ -88,6 +88,17 @@ static double limit_of_a_domain(const struct nm_trial_row *rows, size_t count)
 	return (second + others) / 2 >= second ? (second + others) / 2 : others;
 }
 
+/* A clipped mean also varies by no more than that. */
+static double bounded_variance(double variance)
+{
+	return fmin(variance, NM_TRIAL_DIFFERENCE_MOST * NM_TRIAL_DIFFERENCE_MOST);
+}
+
+double nm_trial_clip(double difference)
+{
+	return fmax(fmin(difference, NM_TRIAL_DIFFERENCE_MOST), -NM_TRIAL_DIFFERENCE_MOST);
+}
+
 bool nm_trial_total(struct nm_trial_row *rows, size_t count, struct nm_trial_difference *ret)
 {
 	struct nm_trial_difference total = {0};
@@ -103,8 +114,8 @@ bool nm_trial_total(struct nm_trial_row *rows, size_t count, struct nm_trial_dif
 		double weight = rows[i].weight * fmin(limit / of_domain, 1);
 		const struct nm_trial_difference *one = &rows[i].difference;
 		weights += weight;
-		total.mean += weight * one->mean;
-		total.variance += weight * weight * one->variance;
+		total.mean += weight * nm_trial_clip(one->mean);
+		total.variance += weight * weight * bounded_variance(one->variance);
 		total.deviation += weight * one->deviation * one->deviation;
 		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
 			total.units[arm] += one->units[arm];

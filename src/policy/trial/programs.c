@@ -8,6 +8,7 @@
 
 #define DAY_NS (24 * 3600 * NM_NSEC_PER_SEC)
 #define BARRED_DAYS_MOST 30U
+#define STALE_NS DAY_NS
 /* Of the control units of a program: if more outlive the window, the others are not typical. */
 #define OUTLIVING_MOST 0.05
 
@@ -60,9 +61,23 @@ void nm_trial_raise(struct nm_trial *trial, double control_share, uint64_t now_n
 	trial->period++;
 }
 
+int nm_trial_extend(struct nm_trial *trial, double control_share, uint64_t until_ns)
+{
+	if (control_share != trial->raised.control_share)
+		return -EBUSY;
+	if (until_ns > trial->raised.until_ns)
+		trial->raised.until_ns = until_ns;
+	return 0;
+}
+
+bool nm_trial_is_raised(const struct nm_trial *trial, uint64_t now_ns)
+{
+	return now_ns < trial->raised.until_ns;
+}
+
 void nm_trial_lower(struct nm_trial *trial, uint64_t now_ns)
 {
-	if (now_ns >= trial->raised.until_ns)
+	if (!nm_trial_is_raised(trial, now_ns))
 		return;
 	trial->raised.until_ns = now_ns;
 	trial->period++;
@@ -75,42 +90,164 @@ struct nm_trial_period nm_trial_period(const struct nm_trial *trial)
 
 bool nm_trial_is_on(const struct nm_trial *trial, uint64_t now_ns)
 {
-	return trial->control_share > 0 || now_ns < trial->raised.until_ns;
+	return trial->control_share > 0 || nm_trial_is_raised(trial, now_ns);
 }
 
-static struct nm_trial_program *find(const struct nm_trial *trial, uint64_t domain,
+/* ---- sums ---- */
+
+/* If many of its control units outlive the window, the others are not typical. */
+static bool is_typical(const struct nm_trial_program *program, enum nm_trial_span span)
+{
+	return program->outlived[span] <= OUTLIVING_MOST * program->controls[span];
+}
+
+/* Adds the units of an arm of a program, as nm_trial_sums() describes them. */
+static void add_bounded(struct nm_trial_sum *sum, const struct nm_trial_program *program,
+			enum nm_trial_measure measure, enum nm_trial_arm arm)
+{
+	const struct nm_trial_sum *sums = program->sums[NM_TRIAL_ALWAYS][measure];
+	const struct nm_trial_sum *of_arm = &sums[arm];
+	struct nm_trial_difference found;
+	if (!nm_trial_compare(sums, &found))
+		return;
+	double mean = 0, own_mean = of_arm->sum / of_arm->n;
+	if (arm == NM_TRIAL_TREATED &&
+	    (measure == NM_TRIAL_INSTRUCTION || is_typical(program, NM_TRIAL_ALWAYS)))
+		mean = nm_trial_clip(found.mean);
+	sum->n += of_arm->n;
+	sum->sum += of_arm->n * mean;
+	sum->squares += fmax(of_arm->squares - of_arm->n * own_mean * own_mean, 0) +
+			of_arm->n * mean * mean;
+}
+
+struct nm_trial_sum nm_trial_sums(const struct nm_trial *trial, enum nm_trial_measure measure,
+				  enum nm_trial_arm arm)
+{
+	struct nm_trial_sum sum = trial->sums[measure][arm];
+	for (size_t i = 0; i < trial->nr_programs; i++)
+		add_bounded(&sum, trial->programs[i], measure, arm);
+	return sum;
+}
+
+/* ---- the table ---- */
+
+static struct nm_trial_program *find(const struct nm_trial *trial, uint64_t domain, uint32_t uid,
 				     const char *comm)
 {
 	for (size_t i = 0; i < trial->nr_programs; i++)
-		if (trial->programs[i]->domain == domain &&
+		if (trial->programs[i]->domain == domain && trial->programs[i]->uid == uid &&
 		    strcmp(trial->programs[i]->comm, comm) == 0)
 			return trial->programs[i];
 	return NULL;
 }
 
 const struct nm_trial_program *nm_trial_program(const struct nm_trial *trial, uint64_t domain,
-						const char *comm)
+						uint32_t uid, const char *comm)
 {
-	return find(trial, domain, comm);
+	return find(trial, domain, uid, comm);
 }
 
-struct nm_trial_program *nm_trial_program_for(struct nm_trial *trial, uint64_t domain,
-					      const char *comm)
+bool nm_trial_is_barred(const struct nm_trial_program *program, uint64_t now_ns)
 {
-	struct nm_trial_program *program = find(trial, domain, comm);
-	size_t of_domain = 0;
-	if (program)
-		return program;
+	return program && now_ns < program->barred_until_ns;
+}
+
+/* ---- room ---- */
+
+/* Programs whose results nobody waits for. */
+static bool may_make_room(const struct nm_trial_program *program, uint64_t now_ns)
+{
+	return program->parts == 0 && program->announced && !program->bar_applies &&
+	       !nm_trial_is_barred(program, now_ns);
+}
+
+static bool is_stale(const struct nm_trial_program *program, uint64_t now_ns)
+{
+	return may_make_room(program, now_ns) && now_ns - program->drawn_ns >= STALE_NS;
+}
+
+/* The programs of which one makes room. */
+enum scope { OF_ALL, OF_DOMAIN, OF_USER };
+
+/* Returns the index of the program that was drawn longest ago, or the number of programs. */
+static size_t find_oldest(const struct nm_trial *trial, const struct nm_trial_candidate *one,
+			  enum scope scope, uint64_t now_ns)
+{
+	size_t oldest = trial->nr_programs;
+	for (size_t i = 0; i < trial->nr_programs; i++) {
+		const struct nm_trial_program *program = trial->programs[i];
+		if (!may_make_room(program, now_ns) ||
+		    (scope != OF_ALL && program->domain != one->domain) ||
+		    (scope == OF_USER && program->uid != one->uid))
+			continue;
+		if (oldest == trial->nr_programs ||
+		    program->drawn_ns < trial->programs[oldest]->drawn_ns)
+			oldest = i;
+	}
+	return oldest;
+}
+
+/* A user with half of the domain's programs gives up one of them. */
+static enum scope scope_in_domain(const struct nm_trial *trial,
+				  const struct nm_trial_candidate *one)
+{
+	size_t of_domain = 0, of_user = 0;
+	for (size_t i = 0; i < trial->nr_programs; i++) {
+		const struct nm_trial_program *program = trial->programs[i];
+		of_domain += program->domain == one->domain;
+		of_user += program->domain == one->domain && program->uid == one->uid;
+	}
+	return 2 * of_user >= of_domain ? OF_USER : OF_DOMAIN;
+}
+
+static void remove_program(struct nm_trial *trial, size_t index)
+{
+	struct nm_trial_program *program = trial->programs[index];
+	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
+		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
+			add_bounded(&trial->sums[measure][arm], program, measure, arm);
+	for (size_t i = 0; i < trial->nr_processes; i++)
+		if (trial->processes[i].program == program)
+			trial->processes[i].program = NULL;
+	trial->programs[index] = trial->programs[--trial->nr_programs];
+	free(program);
+}
+
+/* Returns whether there is room for another program of the domain, after one has made it if
+ * necessary. */
+static bool make_room(struct nm_trial *trial, const struct nm_trial_candidate *one, uint64_t now_ns)
+{
+	struct nm_usage usage = {0};
 	for (size_t i = 0; i < trial->nr_programs; i++)
-		of_domain += trial->programs[i]->domain == domain;
-	if (of_domain >= NM_TRIAL_PROGRAMS_MOST - trial->nr_programs)
-		return NULL;
-	NM_RESERVE(trial->programs, trial->programs_capacity, trial->nr_programs);
-	program = nm_must(calloc(1, sizeof(*program)));
-	program->domain = domain;
-	program->announced = true;
-	(void)snprintf(program->comm, sizeof(program->comm), "%s", comm);
-	return trial->programs[trial->nr_programs++] = program;
+		if (!is_stale(trial->programs[i], now_ns))
+			nm_usage_add(&usage, one->domain, trial->programs[i]->domain, 1);
+	bool granted = nm_usage_has_room(&usage, NM_TRIAL_PROGRAMS_MOST);
+	if (granted && trial->nr_programs < NM_TRIAL_PROGRAMS_MOST)
+		return true;
+	size_t oldest =
+		find_oldest(trial, one, granted ? OF_ALL : scope_in_domain(trial, one), now_ns);
+	if (oldest == trial->nr_programs)
+		return false;
+	remove_program(trial, oldest);
+	return true;
+}
+
+struct nm_trial_program *nm_trial_program_for(struct nm_trial *trial,
+					      const struct nm_trial_candidate *one, uint64_t now_ns)
+{
+	struct nm_trial_program *program = find(trial, one->domain, one->uid, one->comm);
+	if (!program && make_room(trial, one, now_ns)) {
+		NM_RESERVE(trial->programs, trial->programs_capacity, trial->nr_programs);
+		program = nm_must(calloc(1, sizeof(*program)));
+		program->domain = one->domain;
+		program->uid = one->uid;
+		program->announced = true;
+		(void)snprintf(program->comm, sizeof(program->comm), "%s", one->comm);
+		trial->programs[trial->nr_programs++] = program;
+	}
+	if (program)
+		program->drawn_ns = now_ns;
+	return program;
 }
 
 size_t nm_trial_programs(const struct nm_trial *trial, struct nm_trial_program *const **ret)
@@ -130,11 +267,23 @@ const struct nm_trial_program *nm_trial_next_loss(struct nm_trial *trial)
 	return NULL;
 }
 
+const struct nm_trial_program *nm_trial_next_retry(struct nm_trial *trial, uint64_t now_ns)
+{
+	for (size_t i = 0; trial->nr_bars > 0 && i < trial->nr_programs; i++) {
+		struct nm_trial_program *program = trial->programs[i];
+		if (!program->bar_applies || nm_trial_is_barred(program, now_ns))
+			continue;
+		program->bar_applies = false;
+		trial->nr_bars--;
+		return program;
+	}
+	return NULL;
+}
+
 bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_trial_span span,
 			     enum nm_trial_measure measure, struct nm_trial_difference *ret)
 {
-	if (measure != NM_TRIAL_INSTRUCTION &&
-	    program->outlived[span] > OUTLIVING_MOST * program->controls[span])
+	if (measure != NM_TRIAL_INSTRUCTION && !is_typical(program, span))
 		return false;
 	return nm_trial_compare(program->sums[span][measure], ret);
 }
@@ -169,12 +318,6 @@ void nm_trial_follow_day(struct nm_trial *trial, int day)
 const struct nm_trial_difference *nm_trial_yesterday(const struct nm_trial *trial)
 {
 	return trial->has_yesterday ? &trial->yesterday : NULL;
-}
-
-const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
-					 enum nm_trial_measure measure, enum nm_trial_arm arm)
-{
-	return &trial->sums[measure][arm];
 }
 
 const struct nm_trial_conditions *
@@ -212,9 +355,9 @@ static void judge(struct nm_trial *trial, struct nm_trial_program *program, enum
 		program->lost_in = measure;
 		program->announced = false;
 		trial->has_news = true;
+		trial->nr_bars += !program->bar_applies;
+		program->bar_applies = true;
 		clear_evidence(program);
-		for (size_t i = 0; i < trial->nr_processes; i++)
-			trial->processes[i].barred |= trial->processes[i].program == program;
 		return;
 	}
 	if (program->nr_losses > 0 && span == NM_TRIAL_EVIDENCE && excluded == 2) {
@@ -223,8 +366,8 @@ static void judge(struct nm_trial *trial, struct nm_trial_program *program, enum
 	}
 }
 
-static void keep_part(struct nm_trial *trial, const struct nm_trial_unit *unit,
-		      const struct nm_trial_part *part, enum nm_trial_span span)
+static void keep_part(const struct nm_trial_unit *unit, const struct nm_trial_part *part,
+		      enum nm_trial_span span)
 {
 	struct nm_trial_program *program = part->program;
 	if (unit->arm == NM_TRIAL_CONTROL) {
@@ -236,8 +379,6 @@ static void keep_part(struct nm_trial *trial, const struct nm_trial_unit *unit,
 		if (part->n[measure] == 0 || (part->outlived && measure != NM_TRIAL_INSTRUCTION))
 			continue;
 		nm_trial_sum_add(&program->sums[span][measure][unit->arm], value);
-		if (span != NM_TRIAL_EVIDENCE)
-			nm_trial_sum_add(&trial->sums[measure][unit->arm], value);
 	}
 }
 
@@ -248,11 +389,12 @@ void nm_trial_keep(struct nm_trial *trial, struct nm_trial_unit *unit, uint64_t 
 	enum nm_trial_span span = unit->period ? NM_TRIAL_RAISED : NM_TRIAL_EVIDENCE;
 	for (const struct nm_trial_part *part = unit->parts; counts && part; part = part->next) {
 		/* Neither arm is decided about any more. */
-		if (now_ns < part->program->barred_until_ns)
+		if (nm_trial_is_barred(part->program, now_ns))
 			continue;
-		keep_part(trial, unit, part, span);
+		keep_part(unit, part, span);
+		keep_part(unit, part, NM_TRIAL_ALWAYS);
 		if (!unit->period)
-			keep_part(trial, unit, part, NM_TRIAL_TODAY);
+			keep_part(unit, part, NM_TRIAL_TODAY);
 		judge(trial, part->program, span, now_ns);
 	}
 	nm_trial_unit_free(unit);

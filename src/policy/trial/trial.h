@@ -12,6 +12,7 @@ struct nm_trial_unit {
 	unsigned period; /* with a raised share, in which it was drawn; 0: none */
 	unsigned living; /* number of processes within the window */
 	struct nm_trial_part *parts;
+	unsigned nr_parts;
 };
 
 /* The processes of one program in a unit, of which it is one value. */
@@ -34,6 +35,8 @@ struct nm_trial {
 	struct nm_trial_program **programs;
 	size_t nr_programs, programs_capacity;
 	bool has_news; /* a program is not announced */
+	unsigned nr_bars; /* number of programs with bar_applies */
+	/* Of programs that have made room; see nm_trial_sums(). */
 	struct nm_trial_sum sums[NM_TRIAL_MEASURES][NM_TRIAL_ARMS];
 	struct nm_trial_conditions conditions[NM_TRIAL_SPANS][NM_TRIAL_ARMS];
 	struct nm_trial_process *processes;
@@ -41,10 +44,12 @@ struct nm_trial {
 	struct nm_tidmap *process_of; /* index by PID */
 };
 
-/* Returns the program, which is added if there is room: a domain gets one more if it has fewer than
- * are left free. NULL: there is none. */
-struct nm_trial_program *nm_trial_program_for(struct nm_trial *trial, uint64_t domain,
-					      const char *comm);
+/* Returns the program of a process that is drawn. A new one is added if its domain has fewer than
+ * are left free, where those that were not drawn for a day count as free; otherwise it replaces the
+ * one of its domain that was drawn longest ago. NULL: there is no room. */
+struct nm_trial_program *
+nm_trial_program_for(struct nm_trial *trial, const struct nm_trial_candidate *one, uint64_t now_ns);
+bool nm_trial_is_barred(const struct nm_trial_program *program, uint64_t now_ns);
 
 /* Adds the values of a finished unit, and frees it. */
 void nm_trial_keep(struct nm_trial *trial, struct nm_trial_unit *unit, uint64_t now_ns);

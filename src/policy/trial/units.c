@@ -61,26 +61,30 @@ static struct nm_trial_unit *new_unit(struct nm_trial *trial,
 	return unit;
 }
 
-/* Returns the part of the program in the unit. */
+/* Returns the part of the program in the unit; NULL: it has too many. */
 static struct nm_trial_part *part_for(struct nm_trial_unit *unit, struct nm_trial_program *program)
 {
 	struct nm_trial_part *part = unit->parts;
 	while (part && part->program != program)
 		part = part->next;
-	if (part)
+	if (part || unit->nr_parts == NM_TRIAL_PARTS_MOST)
 		return part;
 	part = nm_must(calloc(1, sizeof(*part)));
 	part->unit = unit;
 	part->program = program;
 	part->next = unit->parts;
+	program->parts++;
+	unit->nr_parts++;
 	return unit->parts = part;
 }
 
-/* Its threads are CPUs for other programs, whose work varies. */
-static bool is_virtual_machine(const char *comm)
+/* Threads of virtual machines are CPUs for other programs, whose work varies. This service and
+ * those who watch it by numa-migrctl would be compared with themselves. */
+static bool is_never_compared(const char *comm)
 {
-	static const char *const names[] = {"qemu", "kvm", "cloud-hyperviso", "firecracker",
-					    "crosvm", "VBoxHeadless"};
+	static const char *const names[] = {"qemu",	   "kvm",    "cloud-hyperviso",
+					    "firecracker", "crosvm", "VBoxHeadless",
+					    "numa-migr"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
 		if (strncmp(comm, names[i], strlen(names[i])) == 0)
 			return true;
@@ -93,7 +97,7 @@ static struct nm_trial_part *draw_part(struct nm_trial *trial, const struct nm_t
 {
 	const struct nm_trial_process *parent = find(trial, one->parent);
 	/* Traces of decisions about the parent, such as an affinity, would distort it. */
-	if (!one->takes_part || is_virtual_machine(one->comm) || !program ||
+	if (!one->takes_part || is_never_compared(one->comm) || !program ||
 	    (parent && !is_recent(parent, now_ns)))
 		return NULL;
 	struct nm_trial_unit *unit = unit_of_relatives(trial, one, program, now_ns);
@@ -102,22 +106,30 @@ static struct nm_trial_part *draw_part(struct nm_trial *trial, const struct nm_t
 	return unit ? part_for(unit, program) : NULL;
 }
 
-static enum nm_trial_answer answer_of(const struct nm_trial_process *process)
+static enum nm_trial_answer answer_of(const struct nm_trial_process *process, uint64_t now_ns)
 {
-	if (process->barred)
+	if (nm_trial_is_barred(process->program, now_ns))
 		return NM_TRIAL_BARRED;
 	return process->part && process->part->unit->arm == NM_TRIAL_CONTROL ? NM_TRIAL_LEAVE
 									     : NM_TRIAL_DECIDE;
 }
 
+static bool has_room(const struct nm_trial *trial, uint64_t domain)
+{
+	struct nm_usage usage = {0};
+	for (size_t i = 0; i < trial->nr_processes; i++)
+		nm_usage_add(&usage, domain, trial->processes[i].domain, 1);
+	return nm_usage_has_room(&usage, NM_TRIAL_PROCESSES_MOST);
+}
+
 enum nm_trial_answer nm_trial_draw(struct nm_trial *trial, const struct nm_trial_candidate *one,
 				   uint64_t now_ns)
 {
-	struct nm_trial_program *program = nm_trial_program_for(trial, one->domain, one->comm);
-	bool barred = program && now_ns < program->barred_until_ns;
+	struct nm_trial_program *program = nm_trial_program_for(trial, one, now_ns);
+	bool barred = nm_trial_is_barred(program, now_ns);
 	if (find(trial, one->pid)) /* its number was reused */
 		nm_trial_process_ended(trial, one->pid, now_ns);
-	if (trial->nr_processes == NM_TRIAL_PROCESSES_MOST ||
+	if (!has_room(trial, one->domain) ||
 	    nm_tidmap_set(trial->process_of, one->pid, (uint32_t)trial->nr_processes) < 0)
 		return barred ? NM_TRIAL_BARRED : NM_TRIAL_DECIDE;
 	NM_RESERVE(trial->processes, trial->processes_capacity, trial->nr_processes);
@@ -126,23 +138,23 @@ enum nm_trial_answer nm_trial_draw(struct nm_trial *trial, const struct nm_trial
 		.pid = one->pid,
 		.parent = one->parent,
 		.start_ticks = one->start_ticks,
+		.domain = one->domain,
 		.drawn_ns = now_ns,
 		.cpu_before_ns = one->cpu_ns,
 		.program = program,
-		.barred = barred,
 		.part = barred ? NULL : draw_part(trial, one, program, now_ns),
 	};
 	trial->nr_processes++;
 	if (process->part)
 		process->part->unit->living++;
-	return answer_of(process);
+	return answer_of(process, now_ns);
 }
 
 enum nm_trial_answer nm_trial_answer(const struct nm_trial *trial, uint32_t pid,
-				     uint64_t start_ticks)
+				     uint64_t start_ticks, uint64_t now_ns)
 {
 	const struct nm_trial_process *process = find(trial, pid);
-	return process && process->start_ticks == start_ticks ? answer_of(process)
+	return process && process->start_ticks == start_ticks ? answer_of(process, now_ns)
 							      : NM_TRIAL_UNKNOWN;
 }
 
@@ -268,7 +280,7 @@ void nm_trial_end_windows(struct nm_trial *trial, uint64_t now_ns,
 			add_value(process->part, NM_TRIAL_INSTRUCTION,
 				  cpu_s / process->instructions);
 		leave_unit(trial, process, now_ns);
-		if (control)
+		if (control && released)
 			released(context, process->pid);
 	}
 }
@@ -278,6 +290,7 @@ void nm_trial_unit_free(struct nm_trial_unit *unit)
 	while (unit->parts) {
 		struct nm_trial_part *part = unit->parts;
 		unit->parts = part->next;
+		part->program->parts--;
 		free(part);
 	}
 	free(unit);
