@@ -69,7 +69,7 @@ static void one_node_leaves_no_choice(void **state)
 	assert_still();
 }
 
-/* Two threads on two nodes with their memory on a third one, whose controller serves nothing else:
+/* Two threads on two nodes have their memory on another one, whose controller serves nothing else:
  * its pages follow the threads if they stay. */
 static void threads_wait_for_pages_behind_one_controller(void **state)
 {

@@ -124,7 +124,7 @@ static int is_drop_in(void *context, const char *name)
 static bool is_config_missing(struct nm_platform *platform, const struct nm_facts *facts)
 {
 	return access(facts->config_path, F_OK) < 0 && errno == ENOENT &&
-	       platform->ops->list_directory(platform, NM_ROOT, NM_CONFIG_FOLDER + 1, is_drop_in,
+	       platform->ops->list_directory(platform, NM_ROOT, &NM_CONFIG_FOLDER[1], is_drop_in,
 					     NULL) != -EEXIST;
 }
 

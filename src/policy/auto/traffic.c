@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the DRAM traffic of a group shows about a home. */
+/* The DRAM traffic of a group, as evidence for or against a home. */
 #include <math.h>
 
 #include "reach.h"
