@@ -144,6 +144,19 @@ static void the_floor_is_a_rate_and_stays(void **state)
 	assert_true(close_one()->traffic == 32000);
 }
 
+static void traffic_so_far_is_known_within_the_interval(void **state)
+{
+	(void)state;
+	uint32_t tid = sample(NM_EVENT_DRAM).tid;
+	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 0);
+	amount(NM_EVENT_DRAM, 64000);
+	amount(NM_EVENT_DRAM, 6400);
+	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 70400);
+	assert_int_equal(nm_metrics_dram_bytes(metrics, tid + 1), 0);
+	(void)close_one();
+	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 0);
+}
+
 static void traffic_above_the_minimum_is_used(void **state)
 {
 	(void)state;
@@ -356,6 +369,7 @@ int main(void)
 		TEST(sampled_but_none_is_zero),
 		TEST(amounts_become_rates),
 		TEST(the_floor_is_a_rate_and_stays),
+		TEST(traffic_so_far_is_known_within_the_interval),
 		TEST(traffic_above_the_minimum_is_used),
 		TEST(operations_need_both_counts),
 		TEST(counts_are_of_one_interval),
