@@ -338,6 +338,7 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 {
 	const struct nm_place_view *view = plan->view;
 	double room = nm_place_room(view, group, node);
+	double gathered = threads_of(group) - group->fixed_cpus;
 	if (threads_of(group) <= 1)
 		*ret = NM_PLACE_SINGLE;
 	else if (threads_of(group) * KERNEL_PACKS <= room)
@@ -346,7 +347,7 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 		*ret = NM_PLACE_BANDWIDTH;
 	else if (!is_memory_on_one_node(view, group))
 		*ret = is_in_demand(plan, group) ? NM_PLACE_SEPARATE : NM_PLACE_SPREAD;
-	else if (group->cpu_traffic == 0 && threads_of(group) > UNPROVEN * room)
+	else if (group->cpu_traffic == 0 && gathered > UNPROVEN * room)
 		*ret = NM_PLACE_UNPROVEN;
 	else
 		*ret = NM_PLACE_MEMORY;
