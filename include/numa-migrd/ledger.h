@@ -43,6 +43,12 @@ struct nm_ledger_entry {
  * which contains unrelated processes. */
 uint64_t nm_ledger_cgroup(const char *path);
 
+/* Write the entry as text, without a newline, and read it: "give TID PID START GIVEN DECISION SESSION
+ * UID RAN CGROUP DOMAIN UNRESTRICTED ORIGINAL TARGET .". Return 0; -E2BIG if it would be too long; or
+ * -EINVAL. The caller clears *ret. */
+int nm_ledger_format(const struct nm_ledger_entry *entry, char line[NM_LEDGER_LINE_BYTES + 1]);
+int nm_ledger_parse(const char *line, struct nm_ledger_entry *ret);
+
 void nm_ledger_entry_clear(struct nm_ledger_entry *entry);
 
 /* Makes a deep copy, which the caller clears. */

@@ -16,6 +16,7 @@
 enum nm_step_pin {
 	NM_STEP_LEASE, /* the affinity stays narrowed while samples renew the lease */
 	NM_STEP_NUDGE, /* narrowed until the thread runs there, then restored at once */
+	NM_STEP_MOVE,  /* the same, for at most 20 ms */
 };
 
 struct nm_step {

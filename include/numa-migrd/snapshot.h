@@ -18,6 +18,8 @@ struct nm_snap_thread {
 	int main_cpu;	       /* -1: did not run */
 	int main_node;	       /* -1: none (did not run, or ran on too many nodes) */
 	double run_share;      /* NaN: not known */
+	uint32_t run_samples;
+	double main_node_share; /* share of them on main_node */
 	double access_total;   /* NaN: not known */
 	double access_samples; /* number of samples in the window */
 	uint32_t fresh_samples; /* number of samples in this interval */

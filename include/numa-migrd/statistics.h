@@ -15,6 +15,7 @@
 #include "numa-migrd/journal.h"
 #include "numa-migrd/judge.h"
 #include "numa-migrd/memory.h"
+#include "numa-migrd/move.h"
 #include "numa-migrd/page_stage.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/sample.h"
@@ -87,6 +88,7 @@ struct nm_statistics {
 	unsigned nodes;
 	struct nm_roster_counts roster;
 	uint64_t processes_active, threads_measured, threads_undersampled, leases;
+	struct nm_move_counts moves;
 	double latency;
 	struct nm_worker_counts workers;
 	uint64_t candidates[NM_CANDIDACY_MAX];

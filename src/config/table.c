@@ -11,7 +11,7 @@ static const char *const injects[] = {"none", "numa_balancing", "soft_dirty_unsa
 static const char *const policies[] = {NM_POLICIES(NAME) "lbma-paper", "imar2-paper", "kmaf-paper",
 				       "balance-paper", NULL};
 #undef NAME
-static const char *const affinities[] = {"auto", "node", "core", "transient", NULL};
+static const char *const affinities[] = {"auto", "node", "core", "transient", "move", NULL};
 static const char *const performances[] = {
 	"product", "product_instructions", "operations", "instructions", "intensity", "latency",
 	NULL};
@@ -93,6 +93,7 @@ void nm_setting_defaults(struct nm_config *config)
 		.targets = {.cgroup_attribute = NM_ATTRIBUTE_OBEY, .min_cpu_percent = 10},
 		.sampling.overhead_percent = 1,
 		.threads = {.policy = NM_POLICY_AUTO,
+			    .affinity = NM_AFFINITY_AUTO,
 			    .lease_expiry_s = 30,
 			    .selection = NM_SELECTION_EXCLUSIVITY},
 		.verify = {.control_percent = 5, .tolerance_percent = 5},

@@ -41,6 +41,9 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
 		int error = receipt->steps[i].error;
+		nm_assignments_missed(pipeline->assignments, step->tid, step->start_ticks);
+		if (error == -EAGAIN)
+			continue;
 		if (error == -ESTALE)
 			nm_roster_recheck(pipeline->roster, step->tid, step->start_ticks);
 		if (nm_decision_is_to_home(decision))
@@ -79,6 +82,31 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 				  decision->steps[i].pid, rollback);
 }
 
+bool nm_moves_threads(const struct nm_daemon *daemon)
+{
+	return daemon->config->threads.affinity == NM_AFFINITY_MOVE;
+}
+
+unsigned nm_keep_no_more(struct nm_daemon *daemon, uint32_t pid)
+{
+	nm_assignments_end_process(daemon->pipeline.assignments, pid);
+	return nm_actuator_return_process(daemon->pipeline.actuator, pid);
+}
+
+static void assign(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		   const struct nm_decision *decision)
+{
+	for (unsigned i = 0; nm_moves_threads(daemon) && i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, step->tid);
+		const struct nm_assigning assigning = {
+			.node = step->node_to, .decision = decision->id, .computes = true};
+		if (thread)
+			nm_assignments_note(daemon->pipeline.assignments, snapshot, daemon->config,
+					    thread, &assigning);
+	}
+}
+
 static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
 {
 	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
@@ -94,7 +122,11 @@ void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	if (plan->count == 0)
 		return;
 	nm_autofree struct nm_receipt *receipts = nm_must(calloc(plan->count, sizeof(*receipts)));
-	nm_actuator_run(daemon->pipeline.actuator, plan, snapshot->time_ns, receipts);
+	if (nm_moves_threads(daemon))
+		nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
+			     snapshot->time_ns, receipts);
+	else
+		nm_actuator_run(daemon->pipeline.actuator, plan, snapshot->time_ns, receipts);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];
 		bool applied = receipts[i].applied;
@@ -112,7 +144,25 @@ void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			note_moved_whole(daemon, &decision->steps[0]);
 		else
 			remember_move(daemon, snapshot, decision);
+		if (applied && !to_home)
+			assign(daemon, snapshot, decision);
 	}
+}
+
+/* Assigned threads of the lotteries that are elsewhere; those at home are in the plan of homes. */
+void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, size_t done)
+{
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	const size_t most = daemon->config->rules.moves_per_interval;
+	if (!nm_moves_threads(daemon) || done >= most)
+		return;
+	nm_assignments_plan(daemon->pipeline.assignments, snapshot, daemon->config, most - done,
+			    &plan);
+	nm_plan_filter(&plan, nm_trial_stage_allows, daemon);
+	nm_autofree struct nm_receipt *receipts =
+		nm_must(calloc(plan.count + 1, sizeof(*receipts)));
+	nm_moves_run(daemon->pipeline.moves, &plan, daemon->machine.load.busy_share,
+		     snapshot->time_ns, receipts);
 }
 
 /* ---- moving pages ---- */

@@ -38,6 +38,10 @@ static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_autofree uint32_t *ended = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ended)));
 	nm_balancer_follow_types(balancer, snapshot, figures, nr_figures, ended, &count);
 	for (size_t i = 0; i < count; i++)
+		nm_assignments_end_thread(daemon->pipeline.assignments,
+					  snapshot->threads[ended[i]].tid,
+					  snapshot->threads[ended[i]].start_ticks);
+	for (size_t i = 0; i < count; i++)
 		(void)nm_actuator_return_thread(daemon->pipeline.actuator,
 						snapshot->threads[ended[i]].tid,
 						snapshot->threads[ended[i]].start_ticks);

@@ -60,7 +60,7 @@ int nm_command_release(void *context, uint32_t pid)
 	} else if (r == 0) {
 		if (pipeline->pages)
 			nm_page_stage_drop(pipeline->pages, pid);
-		if (nm_actuator_return_process(pipeline->actuator, pid) > 0)
+		if (nm_keep_no_more(daemon, pid) > 0)
 			r = -EIO;
 	}
 	if (r == 0 || r == -EIO) {

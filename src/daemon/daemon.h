@@ -5,6 +5,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "numa-migrd/assign.h"
 #include "numa-migrd/balance.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
@@ -18,6 +19,7 @@
 #include "numa-migrd/lease.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
+#include "numa-migrd/move.h"
 #include "numa-migrd/page_stage.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/platform.h"
@@ -50,6 +52,8 @@ struct nm_pipeline {
 	struct nm_metrics *metrics;
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
+	struct nm_moves *moves;
+	struct nm_assignments *assignments;
 	struct nm_verifier *verifier;
 	struct nm_policies policies;
 	struct nm_feedback *feedback;	 /* IMAR² only */
@@ -120,6 +124,7 @@ struct nm_costs {
 
 /* The state that was reported last; only changes are reported. */
 struct nm_reported {
+	const char *move_bar; /* why no threads are moved, as reported last */
 	/* The limitation of P: the metrics that are missing (0: none), and the setting. */
 	uint32_t missing;
 	enum nm_performance performance;
@@ -241,6 +246,13 @@ void nm_pipeline_open_source(struct nm_daemon *daemon);
 int nm_tick(struct nm_daemon *daemon);
 
 /* ---- drain.c ---- */
+
+/* Returns whether threads are moved, and not leased. */
+bool nm_moves_threads(const struct nm_daemon *daemon);
+/* Moves assigned threads again that are elsewhere; `done`: moves of this interval. */
+void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, size_t done);
+/* Ends the leases and assignments of a process. Returns the number of refusals. */
+unsigned nm_keep_no_more(struct nm_daemon *daemon, uint32_t pid);
 
 /* Drains the rings into metrics, task table and actuator. Called by the tick, and between ticks when
  * a ring fills up. */

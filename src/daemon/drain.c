@@ -39,6 +39,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_actuator_task_event(pipeline->actuator, event);
+	nm_moves_task_event(pipeline->moves, event);
 	nm_roster_task_event(pipeline->roster, event, now_ns);
 	nm_trial_stage_task_event(daemon, event, now_ns);
 	/* A new program has its memory elsewhere. */
@@ -65,11 +66,17 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 	}
 }
 
+static void records_lost(struct nm_pipeline *pipeline)
+{
+	nm_actuator_records_lost(pipeline->actuator);
+	nm_moves_records_lost(pipeline->moves);
+}
+
 void nm_drain(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!pipeline->source) {
-		nm_actuator_records_lost(pipeline->actuator);
+		records_lost(pipeline);
 		return;
 	}
 	uint64_t before_ns = nm_own_cpu_ns();
@@ -83,7 +90,7 @@ void nm_drain(struct nm_daemon *daemon)
 	const struct nm_source_status *status = nm_source_status(pipeline->source);
 	if (status->counts.lost != daemon->drained.lost_seen ||
 	    (int)status->cpus_open < hwloc_bitmap_weight(pipeline->topology->usable))
-		nm_actuator_records_lost(pipeline->actuator);
+		records_lost(pipeline);
 	daemon->drained.lost_seen = status->counts.lost;
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to
 	 * another budget. */

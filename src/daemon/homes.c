@@ -102,7 +102,7 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 	/* The next threads would inherit the lease. Restoring their affinities is too late for
 	 * those that touch memory at once. */
 	if (nm_placement_task_event(nm_placement_of(daemon), event, domain, now_ns))
-		(void)nm_actuator_return_process(daemon->pipeline.actuator, event->pid);
+		nm_keep_no_more(daemon, event->pid);
 }
 
 /* ---- decisions ---- */
@@ -133,7 +133,7 @@ static void on_needs_memory(void *context, uint64_t now_ns)
 static void on_withdrawn(void *context, const struct nm_home_state *state)
 {
 	struct nm_daemon *daemon = context;
-	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
+	nm_keep_no_more(daemon, state->pid);
 	nm_verifier_drop_process(daemon->pipeline.verifier, state->pid);
 	nm_migrations_abandon(&daemon->pipeline.migrations, state->pid);
 }
@@ -157,7 +157,7 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 	/* A verdict reports a rollback. */
 	if (end != NM_HOME_ROLLED_BACK)
 		nm_report_home_end(daemon, process, state, end_text(state, end));
-	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
+	nm_keep_no_more(daemon, state->pid);
 	nm_home_end_migration(&memory, state, end == NM_HOME_ROLLED_BACK);
 }
 
@@ -188,13 +188,16 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					    .first = first,
 					    .end = end,
 					    .next_id = &daemon->next_decision,
-					    .handler = &handler};
+					    .handler = &handler,
+					    .assignments = nm_moves_threads(daemon)
+								   ? pipeline->assignments
+								   : NULL};
 	nm_placement_decide(placement, &round, &plan);
 	if (dry_run)
 		return;
 	size_t next = 0;
 	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement, &next));)
-		(void)nm_actuator_return_process(pipeline->actuator, state->pid);
+		nm_keep_no_more(daemon, state->pid);
 	nm_act(daemon, snapshot, &plan);
 	/* A running thread has moved when the call returns, and its affinity is restored before the
 	 * thread can read it. */

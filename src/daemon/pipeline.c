@@ -129,6 +129,25 @@ void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart)
 
 /* ---- building and destroying ---- */
 
+/* The affinity of a thread that is leased, or is being moved. */
+static bool original_affinity(void *context, uint32_t tid, uint64_t start_ticks,
+			      hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
+			      bool *ret_unrestricted)
+{
+	const struct nm_pipeline *pipeline = context;
+	return nm_moves_original(pipeline->moves, tid, start_ticks, current, ret_original,
+				 ret_unrestricted) ||
+	       nm_actuator_original(pipeline->actuator, tid, start_ticks, current, ret_original,
+				    ret_unrestricted);
+}
+
+static bool holds_affinity(void *context, uint32_t tid, uint64_t start_ticks)
+{
+	const struct nm_pipeline *pipeline = context;
+	return nm_actuator_holds(pipeline->actuator, tid, start_ticks) ||
+	       nm_moves_is_moving(pipeline->moves, tid, start_ticks);
+}
+
 static int open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -143,10 +162,20 @@ static int open_stages(struct nm_daemon *daemon)
 			  strerror(-r));
 		return r;
 	}
+	r = nm_moves_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
+			 daemon->runtime.boot_id, nm_report_lease, daemon, &pipeline->moves);
+	if (r < 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "Moves not recorded: %s (/run/numa-migrd/moves must be a regular file of "
+			  "this user)",
+			  strerror(-r));
+		return r;
+	}
+	pipeline->assignments = nm_assignments_new();
 	struct nm_lease_lookup leases = {
-		.context = pipeline->actuator,
-		.original = nm_actuator_original,
-		.holds = nm_actuator_holds,
+		.context = pipeline,
+		.original = original_affinity,
+		.holds = holds_affinity,
 	};
 	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 		      daemon->runtime.released, &pipeline->roster);
@@ -228,6 +257,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	}
 	/* Forks that happened while no ring was open must be found by other means. */
 	nm_actuator_records_lost(pipeline->actuator);
+	nm_moves_records_lost(pipeline->moves);
 	nm_watch_source(daemon);
 	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
 		nm_pipeline_configure_pages(daemon, false);
@@ -244,6 +274,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 	if (pipeline->source)
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_actuator_retarget(pipeline->actuator, topology);
+	nm_moves_retarget(pipeline->moves, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
 	if (same)
 		retarget_policies(daemon, topology);
@@ -349,9 +380,10 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 void nm_pipeline_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->actuator) {
+	if (pipeline->roster) { /* the last of what an interval needs: before it, nothing is narrowed */
 		nm_drain(daemon);
 		daemon->runtime.unrestored = nm_actuator_return_all(pipeline->actuator);
+		daemon->runtime.unrestored += nm_moves_end(pipeline->moves);
 		nm_runtime_save(daemon);
 	}
 	nm_source_free(pipeline->source);
@@ -368,6 +400,8 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);
 	nm_actuator_free(pipeline->actuator);
+	nm_moves_free(pipeline->moves);
+	nm_assignments_free(pipeline->assignments);
 	nm_metrics_free(pipeline->metrics);
 	nm_physmap_free(pipeline->physmap);
 	nm_topology_free(pipeline->topology);

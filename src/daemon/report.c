@@ -136,6 +136,9 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	}
 	struct nm_roster *roster = daemon->pipeline.roster;
 	struct nm_lease_event known = *event;
+	if (event->kind == NM_LEASE_UNSEEN && daemon->pipeline.assignments)
+		nm_assignments_missed(daemon->pipeline.assignments, event->tid,
+				      event->start_ticks);
 	/* An owner that undoes one lease after the other has a choice of its own. */
 	if (event->kind == NM_LEASE_UNDONE && roster &&
 	    nm_roster_note_undone(roster, event->tid, event->start_ticks, daemon->last_tick_ns))
@@ -359,6 +362,7 @@ struct nm_view nm_views_of(const struct nm_daemon *daemon)
 		.served = daemon->views.served,
 		.roster = pipeline->roster,
 		.actuator = pipeline->actuator,
+		.moves = pipeline->moves,
 		.memory = pipeline->memory,
 		.pages = pipeline->pages,
 		.balancing_mode = daemon->machine.balancing_mode,

@@ -8,6 +8,7 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/ledger.h"
+#include "numa-migrd/move.h"
 
 #define DEFAULT_DIRECTORY "/run/numa-migrd"
 
@@ -102,6 +103,29 @@ static int rename_damaged_ledger(struct nm_daemon *daemon)
 	return 1;
 }
 
+/* Returns 1 if something could not be restored. */
+static int restore_moves(struct nm_daemon *daemon, struct nm_platform *platform,
+			 const struct nm_topology *topology)
+{
+	struct nm_restoration found;
+	int r = nm_moves_restore(platform, topology, daemon->runtime.directory,
+				 daemon->runtime.boot_id, nm_report_lease, daemon, &found);
+	if (r == -EBADMSG || r == -EPERM) {
+		if (renameat(daemon->runtime.directory, NM_MOVES_NAME, daemon->runtime.directory,
+			     NM_MOVES_NAME ".damaged") < 0)
+			return -errno;
+		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
+			  "Record of moves unreadable, kept as " NM_MOVES_NAME ".damaged; affinities "
+			  "may be narrowed (taskset -acp)");
+		return 1;
+	}
+	if (r > 0 || found.failed > 0)
+		nm_report(daemon, NM_MESSAGE_RESTORE, found.failed ? LOG_WARNING : LOG_NOTICE,
+			  "Recovered after unclean shutdown: %d affinit%s restored, %u failed", r,
+			  nm_plural((unsigned)r, "y", "ies"), found.failed);
+	return r < 0 ? r : found.failed > 0 || found.bad_lines > 0;
+}
+
 int nm_runtime_restore(struct nm_daemon *daemon)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
@@ -123,6 +147,10 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 				 sizeof(daemon->runtime.boot_id));
 	if (r < 0)
 		return r;
+	r = restore_moves(daemon, platform, topology);
+	if (r < 0)
+		return r;
+	bool moves_failed = r > 0;
 	r = nm_restore(platform, topology, daemon->runtime.directory, daemon->runtime.boot_id,
 		       nm_report_lease, daemon, &found);
 	if (r == -EBADMSG || r == -EPERM)
@@ -135,7 +163,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 			  nm_plural((unsigned)r, "y", "ies"), found.failed);
 	report_damage(daemon, &found);
 	daemon->runtime.ledger_was_damaged |= found.bad_lines > 0;
-	return found.failed > 0 || found.bad_lines > 0;
+	return moves_failed || found.failed > 0 || found.bad_lines > 0;
 }
 
 static void report_unread(struct nm_daemon *daemon, const char *name, int r, const char *effect)

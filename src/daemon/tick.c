@@ -88,6 +88,16 @@ static void yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 /* ---- the tick ---- */
 
+static void report_bar(struct nm_daemon *daemon)
+{
+	const char *bar = nm_moves_bar(daemon->pipeline.moves);
+	if (bar == daemon->reported.move_bar)
+		return;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, bar ? LOG_WARNING : LOG_NOTICE, "%s%s",
+		  bar ? "No threads moved: " : "Threads are moved again", bar ? bar : "");
+	daemon->reported.move_bar = bar;
+}
+
 static void update_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
 			  size_t nr_figures, uint64_t now_ns)
 {
@@ -100,6 +110,8 @@ static void update_leases(struct nm_daemon *daemon, const struct nm_figures *fig
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 	nm_actuator_update(daemon->pipeline.actuator, &input);
+	nm_moves_update(daemon->pipeline.moves, now_ns);
+	report_bar(daemon);
 }
 
 /* Draws threads, and moves them. */
@@ -110,6 +122,8 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	nm_plan_filter(&plan, nm_trial_stage_allows, daemon);
 	if (r == 0)
 		nm_act(daemon, snapshot, &plan);
+	if (r == 0)
+		nm_act_again(daemon, snapshot, plan.count);
 	return r;
 }
 
@@ -144,6 +158,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (snapshot->has_latencies)
 		pipeline->latency_seen = daemon->tally.intervals;
 	daemon->tally.local_share = nm_snapshot_local_share(snapshot);
+	nm_assignments_follow(pipeline->assignments, snapshot, daemon->config);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
 	yield_leases(daemon, snapshot);

@@ -12,7 +12,8 @@
 bool nm_loop_is_idle(const struct nm_daemon *daemon)
 {
 	return daemon->pipeline.topology && nm_topology_is_single(daemon->pipeline.topology) &&
-	       nm_actuator_leases(daemon->pipeline.actuator) == 0;
+	       nm_actuator_leases(daemon->pipeline.actuator) == 0 &&
+	       nm_moves_open(daemon->pipeline.moves) == 0;
 }
 
 double nm_loop_wakeup_s(const struct nm_daemon *daemon)
@@ -38,7 +39,8 @@ static void arm(sd_event_source *timer, uint64_t usec)
 
 static void arm_others(struct nm_daemon *daemon)
 {
-	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
+	if (daemon->pipeline.actuator && (nm_actuator_nudges(daemon->pipeline.actuator) > 0 ||
+					  nm_moves_open(daemon->pipeline.moves) > 0))
 		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
 	if (daemon->pipeline.mover)
 		arm(daemon->loop.mover_timer, 0);
@@ -83,6 +85,7 @@ static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *c
 	struct nm_platform *platform = daemon->pipeline.platform;
 	nm_cost_begin_handler(daemon);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+	nm_moves_poll(daemon->pipeline.moves, platform->ops->now_ns(platform));
 	arm_others(daemon);
 	nm_cost_end_handler(daemon);
 	return 0;

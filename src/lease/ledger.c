@@ -161,26 +161,34 @@ static int format_mask(hwloc_const_bitmap_t mask, char *text)
 		       : -E2BIG;
 }
 
-/* "give TID PID START GIVEN DECISION SESSION UID RAN CGROUP DOMAIN UNRESTRICTED ORIGINAL
- * TARGET ." */
-static int write_give(int fd, const struct nm_ledger_entry *entry)
+int nm_ledger_format(const struct nm_ledger_entry *entry, char line[NM_LEDGER_LINE_BYTES + 1])
 {
 	char original[NM_LEDGER_MASK_BYTES + 1];
 	char target[NM_LEDGER_MASK_BYTES + 1];
-	char line[NM_LEDGER_LINE_BYTES + 1];
 	int r = format_mask(entry->original, original);
 	if (r == 0)
 		r = format_mask(entry->target, target);
 	if (r < 0)
 		return r;
 	int length =
-		snprintf(line, sizeof(line),
+		snprintf(line, NM_LEDGER_LINE_BYTES + 1,
 			 "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32
-			 " %" PRIu32 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %d %s %s .\n",
+			 " %" PRIu32 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %d %s %s .",
 			 entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
 			 entry->decision, entry->session, entry->uid, entry->ran_ticks,
 			 entry->cgroup, entry->domain, entry->unrestricted, original, target);
-	return length < (int)sizeof(line) ? append_line(fd, line, (size_t)length) : -E2BIG;
+	return length < NM_LEDGER_LINE_BYTES ? 0 : -E2BIG;
+}
+
+static int write_give(int fd, const struct nm_ledger_entry *entry)
+{
+	char line[NM_LEDGER_LINE_BYTES + 2];
+	int r = nm_ledger_format(entry, line);
+	if (r < 0)
+		return r;
+	size_t length = strlen(line);
+	line[length++] = '\n';
+	return append_line(fd, line, length);
 }
 
 static int write_return(int fd, uint32_t tid, uint64_t start_ticks, uint64_t ended_ticks)
@@ -284,7 +292,7 @@ static hwloc_bitmap_t parse_mask(const char *text)
 	return NULL;
 }
 
-static int parse_give(const char *line, struct nm_ledger_entry *ret)
+int nm_ledger_parse(const char *line, struct nm_ledger_entry *ret)
 {
 	struct nm_ledger_entry entry = {0};
 	int unrestricted = 0;
@@ -360,7 +368,7 @@ static int parse_line(const char *line, struct reading *reading)
 	}
 
 	struct nm_ledger_entry entry;
-	int r = parse_give(line, &entry);
+	int r = nm_ledger_parse(line, &entry);
 	if (r < 0)
 		return r;
 	r = add_entry(reading, &entry);

@@ -193,8 +193,8 @@ static int set_original(const struct nm_masks *masks, const struct nm_ledger_ent
 	return r < 0 ? r : 1;
 }
 
-int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
-		    uint32_t tid, uint64_t start_ticks)
+static int restore_if(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
+		      uint32_t tid, uint64_t start_ticks, bool inherited)
 {
 	struct nm_platform *platform = masks->platform;
 	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
@@ -204,10 +204,22 @@ int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *
 
 	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
 	int state = r == 0 ? nm_mask_judge(masks, directory, terms, current) : r;
-	if (state == NM_MASK_OURS || state == NM_MASK_RESET)
+	if (state == NM_MASK_OURS || (state == NM_MASK_RESET && !inherited))
 		r = set_original(masks, terms, directory, tid, start_ticks);
 	else
-		r = state == NM_MASK_ORIGINAL ? NM_MASK_UNCHANGED : state < 0 ? state : 0;
+		r = state < 0 ? state : state == NM_MASK_ORIGINAL && !inherited ? NM_MASK_UNCHANGED : 0;
 	platform->ops->close(platform, directory);
 	return r;
+}
+
+int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
+		    uint32_t tid, uint64_t start_ticks)
+{
+	return restore_if(masks, terms, pid, tid, start_ticks, false);
+}
+
+int nm_mask_restore_inherited(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+			      uint32_t pid, uint32_t tid, uint64_t start_ticks)
+{
+	return restore_if(masks, terms, pid, tid, start_ticks, true);
 }

@@ -60,4 +60,9 @@ uint64_t nm_mask_cpuset_id(const struct nm_masks *masks, int directory);
 int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
 		    uint32_t tid, uint64_t start_ticks);
 
+/* The same for a task that may have inherited the target: it is restored only if it has exactly that
+ * affinity, or the part of it that its cpuset allows. Otherwise returns 0. */
+int nm_mask_restore_inherited(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+			      uint32_t pid, uint32_t tid, uint64_t start_ticks);
+
 #endif

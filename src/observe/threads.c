@@ -47,6 +47,8 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	const struct nm_topology *topology = input->topology;
 	int here = nm_topology_node_of_cpu(topology, figures->main_cpu);
 	thread->run_share = figures->run_share;
+	thread->run_samples = figures->run_samples;
+	thread->main_node_share = figures->main_node_share;
 	thread->access_total = figures->access_total;
 	thread->access_samples = figures->access_samples;
 	thread->fresh_samples = figures->access_new;

@@ -75,7 +75,7 @@ static unsigned moves_of(const struct nm_proposal *proposal)
 static bool is_idle(const struct nm_decision *decision)
 {
 	const struct nm_step *step = &decision->steps[0];
-	return decision->nr_steps == 1 && step->pin == NM_STEP_NUDGE &&
+	return decision->nr_steps == 1 && step->pin != NM_STEP_LEASE &&
 	       step->node_from == step->node_to && step->cpu_from == step->cpu_to;
 }
 

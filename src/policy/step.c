@@ -24,6 +24,8 @@ static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct 
 		return NM_STEP_LEASE;
 	case NM_AFFINITY_TRANSIENT:
 		return NM_STEP_NUDGE;
+	case NM_AFFINITY_MOVE:
+		return NM_STEP_MOVE;
 	case NM_AFFINITY_AUTO:
 		break;
 	}

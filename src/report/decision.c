@@ -317,7 +317,14 @@ static const char *cause(int error)
 	}
 }
 
-/* The other half of a failed swap is moved back at once or, if that fails, too, when its lease
+static const char *pin_name(enum nm_step_pin pin)
+{
+	static const char *const names[] = {
+		[NM_STEP_LEASE] = "lease", [NM_STEP_NUDGE] = "nudge", [NM_STEP_MOVE] = "move"};
+	return names[pin];
+}
+
+/* The other half of a failed swap: a lease is moved back at once or, if that fails, too, when it
  * expires. */
 static void append_other_half(struct nm_entry *entry, const struct nm_decision *decision,
 			      const struct nm_receipt *receipt)
@@ -325,7 +332,7 @@ static void append_other_half(struct nm_entry *entry, const struct nm_decision *
 	for (unsigned i = 0; i < receipt->nr_steps; i++)
 		if (receipt->steps[i].applied)
 			nm_entry_detail(entry, "TID %u %s", decision->steps[i].tid,
-					receipt->steps[i].undone ? "moved back" : "still leased");
+					receipt->steps[i].undone ? "moved back" : "stays there");
 }
 
 static const struct nm_receipt_step *failed_step(const struct nm_receipt *receipt)
@@ -449,7 +456,7 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 		step_fields(entry, context, &decision->steps[i]);
 		if (decision->kind != NM_DECISION_PAGES)
 			nm_entry_field(entry, "PIN", "%s",
-				       decision->steps[i].pin == NM_STEP_NUDGE ? "nudge" : "lease");
+				       pin_name(decision->steps[i].pin));
 		if (decision->by_performance)
 			performance_fields(entry, &decision->steps[i]);
 	}

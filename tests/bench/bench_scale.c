@@ -348,6 +348,9 @@ static void open_daemon(struct scale *scale)
 	nm_journal_new(&daemon->journal);
 	check(nm_actuator_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
 			      &daemon->pipeline.actuator));
+	check(nm_moves_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
+			   &daemon->pipeline.moves));
+	daemon->pipeline.assignments = nm_assignments_new();
 	scale->daemon = daemon;
 }
 
@@ -357,6 +360,8 @@ static void close_daemon(struct nm_daemon *daemon)
 	nm_policies_close(&daemon->pipeline.policies);
 	nm_history_clear(&daemon->history);
 	nm_actuator_free(daemon->pipeline.actuator);
+	nm_moves_free(daemon->pipeline.moves);
+	nm_assignments_free(daemon->pipeline.assignments);
 	nm_trial_free(daemon->trial.group);
 	nm_journal_free(daemon->journal);
 	free(daemon);
@@ -378,6 +383,7 @@ static void measure_events(const struct scale *scale)
 						    .parent_pid = 1,
 						    .parent_tid = 1};
 		nm_actuator_task_event(daemon->pipeline.actuator, &event);
+		nm_moves_task_event(daemon->pipeline.moves, &event);
 		nm_roster_task_event(scale->roster, &event, NM_NSEC_PER_SEC);
 		nm_home_stage_task_event(daemon, &event, NM_NSEC_PER_SEC);
 	}

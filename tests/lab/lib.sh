@@ -164,7 +164,7 @@ settings_soft_dirty() { # PARAMETERS COMMAND…
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); };
 		sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
-		threads: { policy = "lbma"; };
+		threads: { policy = "lbma"; affinity = "auto"; };
 	SETTINGS
 }
 

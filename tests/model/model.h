@@ -192,6 +192,8 @@ bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, in
 void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task);
 void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu);
 void nm_sim_schedule(struct nm_sim *sim);
+/* Moves a runnable thread to a CPU that it may use. */
+void nm_sim_follow_mask(struct nm_sim *sim, struct nm_sim_task *task);
 /* Returns an unused CPU of the node that the task may use, if possible of an idle core; or -1. */
 int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int node);
 

@@ -179,7 +179,7 @@ static int affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t 
 		       : 0;
 }
 
-/* The thread moves when it is scheduled next, as the kernel's migration thread would do. */
+/* A runnable thread moves within the call; one that sleeps when it wakes up. */
 static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
 	struct nm_sim *sim = sim_of(platform);
@@ -198,6 +198,7 @@ static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bit
 	nm_sim_digest_add(sim, (uint64_t)tid);
 	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_first(task->mask));
 	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_weight(task->mask));
+	nm_sim_follow_mask(sim, task);
 	return 0;
 }
 

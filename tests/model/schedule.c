@@ -193,6 +193,14 @@ static bool any_idle(const struct nm_sim *sim)
 	return false;
 }
 
+void nm_sim_follow_mask(struct nm_sim *sim, struct nm_sim_task *task)
+{
+	if (!nm_sim_is_awake(sim, task) || nm_sim_may_run(sim, task, task->cpu))
+		return;
+	int cpu = find_emptiest_cpu(sim, task);
+	nm_sim_move(sim, task, cpu < 0 ? task->cpu : cpu);
+}
+
 void nm_sim_schedule(struct nm_sim *sim)
 {
 	bool some_idle = any_idle(sim);
@@ -201,10 +209,7 @@ void nm_sim_schedule(struct nm_sim *sim)
 		struct nm_sim_task *task = sim->live[i];
 		if (!nm_sim_is_awake(sim, task))
 			continue;
-		if (!nm_sim_may_run(sim, task, task->cpu)) {
-			int cpu = find_emptiest_cpu(sim, task);
-			nm_sim_move(sim, task, cpu < 0 ? task->cpu : cpu);
-		}
+		nm_sim_follow_mask(sim, task);
 		if (sim->nr_runnable[task->cpu] > 1)
 			stop_queueing(sim, task, some_idle);
 		if (nm_rng_unit(&sim->rng) < chance)

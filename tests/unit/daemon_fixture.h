@@ -473,6 +473,11 @@ static inline void open_stages(struct nm_daemon *daemon)
 					 daemon->runtime.directory, "boot", nm_report_lease, daemon,
 					 &pipeline->actuator),
 			 0);
+	assert_int_equal(nm_moves_new(pipeline->platform, pipeline->topology,
+				      daemon->runtime.directory, "boot", nm_report_lease, daemon,
+				      &pipeline->moves),
+			 0);
+	pipeline->assignments = nm_assignments_new();
 	leases.context = pipeline->actuator;
 	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 		      daemon->runtime.released, &pipeline->roster);
@@ -490,6 +495,7 @@ static inline void open_daemon(void)
 	nm_journal_new(&daemon->journal);
 	assert_int_equal(nm_config_default(&daemon->config), 0);
 	daemon->config->threads.policy = NM_POLICY_IMAR2;
+	daemon->config->threads.affinity = NM_AFFINITY_AUTO;
 	daemon->config->verify.control_percent = 0;
 	nm_released_list_new(&daemon->runtime.released);
 	daemon->runtime.directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -250,6 +250,10 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 			 hundredths % 100);
 		return 0;
 	}
+	if (strcmp(path, "sys/kernel/sched_ext/state") == 0) {
+		snprintf(text, size, "%s\n", fake->sched_ext ? "enabled" : "disabled");
+		return 0;
+	}
 	if (strcmp(path, "sys/devices/system/cpu/online") == 0) {
 		fake_write_list(fake->online, text, size);
 		return 0;

@@ -23,7 +23,7 @@
 		"Paused; affinities not restored: N ", "Stopped; affinities not restored: N "
 #define OF_SAMPLING "Sampling of ", "Nothing moved: Sampling "
 #define OF_LEDGER                                                                                  \
-	"Ledger not opened: E",                                      \
+	"Ledger not opened: E", "Moves not recorded: E",              \
 		"Ledger not replayed: E",                            \
 		"Runtime directory unusable: E", "given-back in the runtime ",      \
 		"unanswered in the runtime ", "Exiting: E"

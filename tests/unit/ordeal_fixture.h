@@ -41,6 +41,7 @@ static struct ordeal {
 	sd_event_signal_handler_t on_reload;
 	unsigned short_life;   /* intervals, instead of LIFE */
 	void (*in_each)(void); /* further actions in each interval */
+	const char *affinity;  /* threads.affinity of the whole life; NULL: leases */
 	const char *only;      /* the policy of the whole life; NULL: several policies in turn */
 } ordeal;
 
@@ -411,6 +412,8 @@ static inline void ordeal_configure(const char *policy, const char *inject)
 	/* Policy "auto" migrates memory itself. Lotteries lease also beside injected faults. */
 	bool homes = strcmp(policy, "auto") == 0;
 	const char *pages = homes ? "watch" : "exclusivity", *affinity = homes ? "auto" : "node";
+	if (ordeal.affinity)
+		affinity = ordeal.affinity;
 	char text[1024];
 	snprintf(text, sizeof(text),
 		 ORDEAL_GENERAL
@@ -604,7 +607,7 @@ static inline void ordeal_set_out(void)
 /* The initial machine, without files of an earlier run or failing calls. */
 static inline void ordeal_anew(void)
 {
-	static const char *const files[] = {"ledger", "ledger.new", "ledger.damaged",
+	static const char *const files[] = {"ledger", "ledger.new", "ledger.damaged", NM_MOVES_NAME,
 					    "figures.prom", NM_ROSTER_MEMORY_NAME};
 	struct world *world = ordeal.world;
 	char path[FIXTURE_PATH + 64];

@@ -278,6 +278,7 @@ int __wrap_hwloc_bitmap_list_asprintf(char **ret, hwloc_const_bitmap_t bitmap)
 int __real_openat(int directory, const char *path, int flags, ...);
 ssize_t __real_write(int fd, const void *bytes, size_t size);
 ssize_t __real_pread(int fd, void *bytes, size_t size, off_t offset);
+ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 int __real_ftruncate(int fd, off_t size);
 int __real_renameat(int from_directory, const char *from, int to_directory, const char *to);
 int __real_unlinkat(int directory, const char *path, int flags);
@@ -285,6 +286,7 @@ int __real_unlinkat(int directory, const char *path, int flags);
 int __wrap_openat(int directory, const char *path, int flags, ...);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 int __wrap_ftruncate(int fd, off_t size);
 int __wrap_renameat(int from_directory, const char *from, int to_directory, const char *to);
 int __wrap_unlinkat(int directory, const char *path, int flags);
@@ -329,6 +331,20 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 	if (gate_refuses(GATE_WRITE) || gate.full)
 		return gate_write_short(fd, bytes, size);
 	return __real_write(fd, bytes, size);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+	bool dies = gate.on && gate.die_at && gate.all + 1 == gate.die_at;
+	if (dies && gate.torn)
+		(void)!__real_pwrite(fd, bytes, size / 2, offset);
+	if (gate_refuses(GATE_WRITE))
+		return -1;
+	if (gate.full) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_pwrite(fd, bytes, size, offset);
 }
 
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)

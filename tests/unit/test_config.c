@@ -400,7 +400,7 @@ static void test_wrong_types(void **state)
 	       "conf:1: general.dry_run: found 1, allowed: true or false");
 	refuse("threads: { affinity = 5; };",
 	       "conf:1: threads.affinity: found 5, allowed: \"auto\", "
-	       "\"node\", \"core\" or \"transient\"");
+	       "\"node\", \"core\", \"transient\" or \"move\"");
 	refuse("threads = 5;", "conf:1: threads: found 5, allowed: a group of settings in { }");
 	refuse("pages: { also = true; };", "conf:1: pages.also: found true, allowed: a list ( ) of "
 					   "\"bound\", \"shared\" or \"isolated\"");

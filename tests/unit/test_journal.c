@@ -275,7 +275,7 @@ static void test_half_a_swap(void **state)
 	assert_one_line();
 	receipt.steps[0].undone = false;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains("; TID 1240 still leased [#17]");
+	assert_message_contains("; TID 1240 stays there [#17]");
 }
 
 static struct nm_verdict verdict(enum nm_verdict_kind kind)

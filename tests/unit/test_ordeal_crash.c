@@ -69,6 +69,7 @@ static void come_back(unsigned call)
 	if (way < 3) {
 		assert_int_equal(ordeal_restore(), EXIT_SUCCESS);
 		assert_false(ordeal_there_is("ledger"));
+		assert_false(ordeal_there_is("moves"));
 		assert_no_trace(call, way == 1 ? "and again while restoring" : "then restored");
 		return;
 	}
@@ -113,6 +114,25 @@ static void every_affinity_is_restored_after_a_kill(void **state)
 	print_message("%u kills at %u calls, %u of them with affinities to restore\n", DEATHS,
 		      calls_in_a_life, outstanding);
 	assert_true(outstanding > DEATHS / 10);
+}
+
+/* The affinity is narrow only within a move, so that fewer kills leave something. */
+/* SECURITY: killed */
+static void every_affinity_is_restored_after_a_kill_within_a_move(void **state)
+{
+	(void)state;
+	ordeal.affinity = "move";
+	nm_rng_seed(&rng, SEED);
+	ordeal_anew();
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	calls_in_a_life = gate.all;
+	outstanding = 0;
+	for (unsigned i = 0; i < DEATHS; i++)
+		die_and_restore();
+	ordeal.affinity = NULL;
+	print_message("%u kills at %u calls, %u of them with affinities to restore\n", DEATHS,
+		      calls_in_a_life, outstanding);
+	assert_true(outstanding > 0);
 }
 
 /* ---- without memory ---- */
@@ -174,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_affinity_is_restored_after_a_kill),
+		cmocka_unit_test(every_affinity_is_restored_after_a_kill_within_a_move),
 		cmocka_unit_test(every_affinity_is_restored_after_a_failed_allocation),
 	};
 	umask(022);

@@ -19,6 +19,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	machine = machine_new(4, 2);
+	machine->config.threads.affinity = NM_AFFINITY_AUTO;
 	for (int i = 0; i < 4; i++)
 		machine_thread(machine, 10, i, 3 - i / 2);
 	snapshot = NULL;

@@ -256,7 +256,7 @@ static inline void world_write_xml(const char *path, const char *machine)
 	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
 
 /* Most tests check moves of the lottery, so its policy is the default here. */
-#define WORLD_POLICY "\nthreads: { policy = \"lbma\"; };\n"
+#define WORLD_POLICY "\nthreads: { policy = \"lbma\"; affinity = \"auto\"; };\n"
 
 static inline void world_configure(struct world *world, const char *text)
 {

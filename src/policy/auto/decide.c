@@ -219,7 +219,9 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 		      nm_runtime_counts_again(process->runtime);
 	struct nm_decision decision = decision_of(round, state);
 	decision.home = reason_of(placement, process, state, proposal);
-	decision.steps[0].pin = nudged ? NM_STEP_NUDGE : NM_STEP_LEASE;
+	decision.steps[0].pin = round->assignments ? NM_STEP_MOVE
+				: nudged	   ? NM_STEP_NUDGE
+						   : NM_STEP_LEASE;
 	decision.steps[0].runtime = process->runtime;
 	round->handler->assigned(round->handler->context, &decision);
 }
@@ -323,6 +325,8 @@ void nm_placement_decide(struct nm_placement *placement, const struct nm_home_ro
 	if (round->whole)
 		yield(placement, round, &view);
 	assign_homes(placement, round, &view);
-	if (!round->dry_run)
+	if (!round->dry_run && round->assignments)
+		nm_placement_plan_moves(placement, round, plan);
+	else if (!round->dry_run)
 		nm_placement_plan(placement, round->snapshot, round->config, plan);
 }

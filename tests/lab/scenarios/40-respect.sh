@@ -51,7 +51,7 @@ targets: {
 	exclude = ( { command = "hands-*"; } );
 };
 sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
-threads: { policy = "lbma"; };
+threads: { policy = "lbma"; affinity = "auto"; };
 SETTINGS
 parameters "$LAX_FREE"
 before=$(others_masks)

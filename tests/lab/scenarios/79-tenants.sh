@@ -81,7 +81,7 @@ settings() { # POLICY SAMPLING
 		targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = "leased"; }, { command = "home"; },
 			{ command = "crowd"; }, { command = "holder"; }, { command = "churn"; }, { command = "x)*"; } ); };
 		sampling: { $2 $UNCAPPED };
-		threads: { policy = "$1"; };
+		threads: { policy = "$1"; affinity = "auto"; };
 	SETTINGS
 	parameters "$LAX_FREE"
 }

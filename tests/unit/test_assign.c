@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* Which threads belong to a node, and when they are moved again. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/assign.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+static struct nm_assignments *assignments;
+
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	snapshot = NULL;
+	assignments = nm_assignments_new();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_snapshot_free(snapshot);
+	nm_assignments_free(assignments);
+	machine_free(machine);
+	return 0;
+}
+
+/* Thread i runs on the CPU in the next interval, with 25 samples. */
+static void interval(const int *cpus)
+{
+	for (size_t i = 0; i < machine->count; i++) {
+		machine_run_on(machine, i, cpus[i]);
+		machine->figures[i].run_samples = 25;
+	}
+	machine->interval++;
+	machine->now_ns += MACHINE_SECOND;
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	nm_assignments_follow(assignments, snapshot, &machine->config);
+}
+
+static void stays_for(unsigned seconds, int cpu)
+{
+	while (seconds-- > 0)
+		interval((int[]){cpu});
+}
+
+static void note(size_t i, int node)
+{
+	const struct nm_assigning assigning = {.node = node, .decision = 7, .computes = true};
+	nm_assignments_note(assignments, snapshot, &machine->config, &snapshot->threads[i],
+			    &assigning);
+}
+
+static const struct nm_assignment *known(size_t i)
+{
+	return nm_assignments_of(assignments, snapshot->threads[i].tid,
+				 snapshot->threads[i].start_ticks);
+}
+
+static bool is_assigned(size_t i)
+{
+	return nm_assignments_has(assignments, snapshot->threads[i].tid,
+				  snapshot->threads[i].start_ticks);
+}
+
+static bool is_due(size_t i)
+{
+	return known(i) && nm_assignment_is_due(known(i), snapshot->time_ns);
+}
+
+static void return_thread(size_t i)
+{
+	nm_assignments_return(assignments, snapshot->threads[i].tid, snapshot->time_ns);
+}
+
+static void a_computing_thread_is_moved_again(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	note(0, 1);
+	interval((int[]){2});
+	assert_true(is_assigned(0));
+	assert_false(is_due(0));
+	interval((int[]){0});
+	assert_true(is_due(0));
+	return_thread(0);
+	assert_false(is_due(0));
+}
+
+static void a_light_thread_is_only_moved(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	((struct nm_snap_thread *)(uintptr_t)&snapshot->threads[0])->run_share = 0.7;
+	note(0, 1);
+	assert_false(is_assigned(0));
+	assert_int_equal(known(0)->decision, 7);
+}
+
+static void few_samples_or_a_short_stay_elsewhere_do_not_count(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	note(0, 1);
+	interval((int[]){2});
+	for (int i = 0; i < 2; i++) {
+		machine_run_on(machine, 0, 0);
+		machine->figures[0].main_node_share = i == 0 ? 0.79 : 1;
+		machine->figures[0].run_samples = i == 0 ? 25 : 9;
+		machine->now_ns += MACHINE_SECOND;
+		nm_snapshot_free(snapshot);
+		snapshot = machine_snapshot(machine);
+		nm_assignments_follow(assignments, snapshot, &machine->config);
+		assert_false(is_due(0));
+	}
+}
+
+/* In the interval in which it is moved it was elsewhere most of the time. */
+static void a_move_is_not_judged_by_the_interval_before_it(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	machine->now_ns += MACHINE_SECOND / 2;
+	snapshot->time_ns = machine->now_ns;
+	note(0, 1);
+	machine->now_ns -= MACHINE_SECOND / 2;
+	interval((int[]){0});
+	assert_false(is_due(0));
+	interval((int[]){0});
+	assert_true(is_due(0));
+}
+
+static void a_thread_that_is_taken_away_each_time_is_left_alone(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	note(0, 1);
+	unsigned minutes[] = {1, 2, 4, 8, 16, 30, 30};
+	for (size_t k = 0; k < NM_ARRAY_SIZE(minutes); k++) {
+		for (int i = 0; i < 2; i++) {
+			interval((int[]){0});
+			assert_true(is_due(0));
+			return_thread(0);
+		}
+		interval((int[]){0});
+		for (unsigned s = 1; s < 60 * minutes[k]; s++) {
+			assert_false(is_due(0));
+			interval((int[]){0});
+		}
+		interval((int[]){2});
+	}
+}
+
+static void a_thread_that_stays_is_not_left_alone(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	note(0, 1);
+	for (int i = 0; i < 10; i++) {
+		stays_for(4, 2);
+		interval((int[]){0});
+		assert_true(is_due(0));
+		return_thread(0);
+	}
+}
+
+/* SECURITY: shares */
+static void a_node_gets_no_more_threads_than_it_has_cpus(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		machine_thread(machine, 10, (int)i, 3);
+	interval((int[]){0, 1, 2});
+	for (size_t i = 0; i < 3; i++)
+		note(i, 3);
+	assert_true(is_assigned(0) && is_assigned(1));
+	assert_false(is_assigned(2));
+}
+
+/* Three threads on a node with two CPUs, while others are idle. */
+static void the_surplus_on_a_node_ends(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		machine_thread(machine, 10, (int)i, 0);
+	interval((int[]){0, 1, 4});
+	note(0, 0);
+	note(1, 0);
+	interval((int[]){0, 1, 4});
+	assert_true(is_assigned(0) && is_assigned(1));
+	interval((int[]){0, 1, 1});
+	assert_int_equal(is_assigned(0) + is_assigned(1), 1);
+}
+
+/* Otherwise the kernel would bring the thread back each second. */
+static void beside_balancing_only_accesses_assign(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 3);
+	interval((int[]){0});
+	snapshot->kernel_balances = true;
+	note(0, 1);
+	assert_false(is_assigned(0));
+	note(0, 3);
+	assert_true(is_assigned(0));
+}
+
+static void a_missed_move_is_forgotten(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	interval((int[]){0});
+	note(0, 1);
+	nm_assignments_missed(assignments, snapshot->threads[0].tid,
+			      snapshot->threads[0].start_ticks);
+	assert_int_equal(known(0)->decision, 0);
+}
+
+static void the_end_of_a_process_or_home_ends_them(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	machine_thread(machine, 11, 2, 1);
+	interval((int[]){0, 2});
+	note(0, 1);
+	note(1, 1);
+	nm_assignments_end_process(assignments, 10);
+	assert_false(is_assigned(0));
+	assert_true(is_assigned(1));
+	machine->count = 1;
+	interval((int[]){0});
+	assert_int_equal(assignments->on[1], 0);
+	assert_int_equal(assignments->count, 1);
+}
+
+static void threads_of_lotteries_are_planned_within_the_limit(void **state)
+{
+	(void)state;
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	machine_thread(machine, 10, 0, 1);
+	machine_thread(machine, 10, 4, 1);
+	interval((int[]){0, 4});
+	note(0, 1);
+	note(1, 1);
+	interval((int[]){0, 4});
+	nm_assignments_plan(assignments, snapshot, &machine->config, 1, &plan);
+	assert_int_equal(plan.count, 1);
+	assert_int_equal(plan.decisions[0].steps[0].node_to, 1);
+	assert_int_equal(plan.decisions[0].steps[0].pin, NM_STEP_MOVE);
+	assert_false(is_due(0));
+	assert_true(is_due(1));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_computing_thread_is_moved_again),
+		TEST(a_light_thread_is_only_moved),
+		TEST(few_samples_or_a_short_stay_elsewhere_do_not_count),
+		TEST(a_move_is_not_judged_by_the_interval_before_it),
+		TEST(a_thread_that_is_taken_away_each_time_is_left_alone),
+		TEST(a_thread_that_stays_is_not_left_alone),
+		TEST(a_node_gets_no_more_threads_than_it_has_cpus),
+		TEST(the_surplus_on_a_node_ends),
+		TEST(beside_balancing_only_accesses_assign),
+		TEST(a_missed_move_is_forgotten),
+		TEST(the_end_of_a_process_or_home_ends_them),
+		TEST(threads_of_lotteries_are_planned_within_the_limit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
