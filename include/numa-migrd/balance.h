@@ -66,8 +66,8 @@ void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t
  * the CPU now (false: the paper's rule). */
 bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle);
 
-/* Returns the usable CPUs of the node on which a thread of this type may get a lease; empty if the
- * split has none on that node. Called when a lease is created. */
+/* Returns the usable CPUs of the node to which a thread of this type may move; empty if the split
+ * has none on that node. */
 void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
 		  enum nm_dtas_type thread, hwloc_bitmap_t ret);
 
@@ -108,8 +108,6 @@ struct nm_balancer_thread_state {
 	double load;
 	bool waiting;
 	struct nm_dtas_behaviour behaviour;
-	enum nm_dtas_type leased_as; /* type of the CPUs of its lease; EITHER: leased for a whole
-				      * node */
 };
 
 /* The location of a process's pages. */
@@ -152,7 +150,7 @@ struct nm_balancer {
 
 	bool split;		      /* CPUs have types: the next three fields are valid */
 	enum nm_dtas_type *cpu_types; /* per CPU */
-	hwloc_bitmap_t *leasable;     /* per node and type of thread */
+	hwloc_bitmap_t *cpus_of_type; /* per node and type of thread */
 	uint64_t split_ns;
 
 	struct nm_proposals proposals; /* of this interval */
@@ -202,8 +200,6 @@ double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snap
  */
 void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config);
-/* Notes that a decision of this interval was applied. */
-void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision);
 
 /* ---- pages.c: location of pages ---- */
 
@@ -226,17 +222,14 @@ struct nm_column nm_residence_column(void);
 
 /* ---- types.c: DTAS ---- */
 
-/* Updates the types of threads, and divides the CPUs between them when due. Writes to ret_ended
- * (room for each thread) the indices of the threads whose leases no longer fit their types, and
- * their number to *ret_count. */
+/* Updates the types of threads, and divides the CPUs between them when due. */
 void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			      const struct nm_figures *figures, size_t nr_figures,
-			      uint32_t *ret_ended, size_t *ret_count);
+			      const struct nm_figures *figures, size_t nr_figures);
 /* Makes all CPUs available to all threads again. */
 void nm_balancer_clear_types(struct nm_balancer *balancer);
-/* Returns the CPUs of the node that a thread of this type may be leased if it is to run on `cpu`;
- * NULL: all. */
-hwloc_const_bitmap_t nm_balancer_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
-				       int node, int cpu);
+/* Returns the CPUs of the node to which a thread of this type moves if it is to run on `cpu`; NULL:
+ * all. */
+hwloc_const_bitmap_t nm_balancer_within(const struct nm_balancer *balancer, enum nm_dtas_type type,
+					int node, int cpu);
 
 #endif

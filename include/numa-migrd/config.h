@@ -62,13 +62,6 @@ enum nm_selection {
 };
 enum nm_feedback_kind { NM_FEEDBACK_MOVED, NM_FEEDBACK_GLOBAL };
 enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
-enum nm_affinity_choice {
-	NM_AFFINITY_AUTO,
-	NM_AFFINITY_NODE,
-	NM_AFFINITY_CORE,
-	NM_AFFINITY_TRANSIENT,
-	NM_AFFINITY_MOVE
-};
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY, NM_PAGES_AUTO };
 /* Memory that pages.also permits to migrate; a set of bits. */
@@ -180,8 +173,6 @@ struct nm_config {
 	} sampling;
 	struct {
 		enum nm_thread_policy policy;
-		enum nm_affinity_choice affinity;
-		double lease_expiry_s;
 		enum nm_performance performance;
 		enum nm_selection selection;
 		bool dtas; /* selection = "dtas" */
@@ -291,7 +282,6 @@ static inline bool nm_config_follows_pages(const struct nm_config *config)
 }
 
 /* Names in the spelling of the configuration file, for the journal ("lbma", "auto", …). */
-const char *nm_affinity_name(enum nm_affinity_choice choice);
 const char *nm_policy_name(enum nm_thread_policy choice);
 const char *nm_page_policy_name(enum nm_page_policy choice);
 const char *nm_inject_name(enum nm_inject choice);

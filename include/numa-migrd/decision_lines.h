@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "numa-migrd/judge.h"
-#include "numa-migrd/lease.h"
+#include "numa-migrd/move.h"
 #include "numa-migrd/plan.h"
 
 struct nm_home_state;

@@ -79,7 +79,7 @@ struct nm_node_row {
 };
 
 struct nm_process_row {
-	int64_t pid, uid, node, threads, rss_bytes, last_decision, leases, home;
+	int64_t pid, uid, node, threads, rss_bytes, last_decision, assigned, home;
 	const char *comm, *state, *steer, *reason, *explanation, *unit, *runtime;
 	double run_share, local_share, latency_cycles, intensity, performance, exclusivity,
 		shared_page_share;
@@ -87,11 +87,10 @@ struct nm_process_row {
 };
 
 struct nm_thread_row {
-	int64_t tid, pid, cpu, node, preferred_node, last_decision;
+	int64_t tid, pid, cpu, node, preferred_node, last_decision, assigned_node;
 	const char *comm;
 	double local_share, accesses, latency_cycles, intensity, operations_per_s,
 		instructions_per_s, performance, relative_performance, run_share;
-	bool leased;
 };
 
 struct nm_decision_row {

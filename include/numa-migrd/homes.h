@@ -364,7 +364,7 @@ struct nm_home_round {
 	size_t first, end;
 	uint64_t *next_id; /* number of the next decision */
 	const struct nm_home_handler *handler;
-	struct nm_assignments *assignments; /* NULL: threads are leased, not moved */
+	struct nm_assignments *assignments;
 };
 
 /* Judges, ends and assigns homes, and plans the moves of threads to them. Called by the tick and by
@@ -426,11 +426,8 @@ bool nm_placement_held(struct nm_placement *placement, uint32_t pid);
 
 /* Plans the moves of the snapshot's threads to their homes, and the leases of threads that stay
  * (numa-migrd-policies(7)). */
-void nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config, struct nm_plan *plan);
-/* The same with moves and assignments. */
-void nm_placement_plan_moves(struct nm_placement *placement, const struct nm_home_round *round,
-			     struct nm_plan *plan);
+void nm_placement_plan(struct nm_placement *placement, const struct nm_home_round *round,
+		       struct nm_plan *plan);
 /* A move was refused, which is likely to repeat: seccomp, a cpuset, an affinity that the owner has
  * set meanwhile. */
 void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error, uint64_t now_ns);

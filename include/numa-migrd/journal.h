@@ -9,7 +9,7 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/judge.h"
-#include "numa-migrd/lease.h"
+#include "numa-migrd/move.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
 
@@ -24,9 +24,9 @@ enum nm_message {
 	NM_MESSAGE_PROBLEM, /* something is unavailable: the reason and the remedy */
 	NM_MESSAGE_DECISION,
 	NM_MESSAGE_VERDICT,
-	NM_MESSAGE_LEASE,   /* an affinity was restored, changed externally or inherited, or an
-			     * operation on it failed */
-	NM_MESSAGE_SUMMARY, /* intervals without a decision, suppressed entries, counters */
+	NM_MESSAGE_AFFINITY, /* an affinity was restored, changed externally or inherited, or an
+			      * operation on it failed */
+	NM_MESSAGE_SUMMARY,  /* intervals without a decision, suppressed entries, counters */
 	NM_MESSAGE_PAUSE,
 	NM_MESSAGE_RESUME,
 	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others were found active */
@@ -84,14 +84,14 @@ struct nm_entry_context {
 
 /*
  * Format a decision with its receipt (receipt->nr_steps == decision->nr_steps; NULL for a home and
- * for pages), its verdict, and an event of a lease. Fields of the second thread of a swap end in
+ * for pages), its verdict, and an event of a move. Fields of the second thread of a swap end in
  * "_2"; unavailable metrics are omitted.
  */
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 		       const struct nm_decision *decision, const struct nm_receipt *receipt);
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_verdict *verdict);
-void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
+void nm_entry_move(struct nm_entry *entry, const struct nm_move_event *event);
 
 /* Returns the value of a field: "migrate", "swap", "rollback", "home", "pages". A static string, as
  * for the next functions. */
@@ -117,8 +117,8 @@ NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 /* Sets the level; "decisions" before. Called at start and reload. */
 void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level);
 
-/* Writes one entry, or suppresses and counts it: at most 20 decisions, verdicts, leases and
- * problems below LOG_ERR per second, of which one domain leaves some to others. Never waits for
+/* Writes one entry, or suppresses and counts it: at most 20 decisions, verdicts, events of moves
+ * and problems below LOG_ERR per second, of which one domain leaves some to others. Never waits for
  * journald: an entry that it does not take at once is dropped and counted. now_ns is
  * CLOCK_MONOTONIC, for the rate limit (token bucket). */
 void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, uint64_t now_ns);

@@ -333,7 +333,7 @@ bool nm_verdict_restores(const struct nm_verdict *verdict);
  * again and again; or it is itself no faster (IMAR²).
  */
 bool nm_verdict_bars(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
-		     bool leased);
+		     bool stays);
 
 /*
  * Adds the rollback of a ROLLED_BACK verdict to the plan. Each thread that still exists is sent

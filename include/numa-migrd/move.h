@@ -9,7 +9,9 @@
 #ifndef NUMA_MIGRD_MOVE_H
 #define NUMA_MIGRD_MOVE_H
 
-#include "numa-migrd/lease.h"
+#include "numa-migrd/plan.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/tasks.h"
 
 #define NM_MOVE_WINDOW_NS (20 * NM_NSEC_PER_MSEC)
 /* A slot stays in use for ten intervals if its thread creates no task, so that this number allows
@@ -18,7 +20,44 @@
 /* After a call that took longer than a window, and after more tasks than can be followed. */
 #define NM_MOVE_REST_NS (600 * NM_NSEC_PER_SEC)
 
-#define NM_MOVES_NAME "moves" /* the file of the slots */
+#define NM_MOVES_NAME "moves"			    /* the file of the slots */
+#define NM_LEDGER_NAME "ledger"			    /* of versions that kept affinities narrowed */
+#define NM_LEDGER_DAMAGED NM_LEDGER_NAME ".damaged" /* kept for the administrator */
+
+/* The result of one step. */
+struct nm_receipt_step {
+	bool tried, applied;
+	int error; /* negative errno; -ESRCH: the thread has exited; -ESTALE: its affinity was
+		      changed externally; -EAGAIN: it must not be moved now */
+	const char
+		*what; /* check or call that failed ("identity", "sched_setaffinity", …); static */
+};
+
+struct nm_receipt {
+	uint64_t decision;
+	bool applied; /* all steps were applied */
+	unsigned nr_steps;
+	struct nm_receipt_step steps[2];
+};
+
+enum nm_move_event_kind {
+	NM_MOVE_FOREIGN,   /* another program changed the affinity, which stays */
+	NM_MOVE_MISSED,	   /* the thread did not run within the window; it is where it was */
+	NM_MOVE_INHERITED, /* a task with inherited affinity got the original one of its ancestor */
+	NM_MOVE_FAILED,	   /* restoring the affinity failed; tried again */
+	NM_MOVE_RETURNED,  /* restored after a crash */
+	NM_MOVE_PROGRESS,  /* not about a thread: a restoration is in progress; at most once per
+			      second */
+};
+
+struct nm_move_event {
+	enum nm_move_event_kind kind;
+	uint32_t tid, pid;
+	uint64_t start_ticks; /* of the thread */
+	uint64_t decision;
+	int error;
+};
+typedef void (*nm_move_event_fn)(void *context, const struct nm_move_event *event);
 
 struct nm_moves;
 
@@ -29,7 +68,7 @@ struct nm_moves;
  * each event. Returns 0, or a negative errno as nm_slots_open().
  */
 int nm_moves_new(struct nm_platform *platform, const struct nm_topology *topology,
-		 int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
+		 int runtime_directory, const char *boot_id, nm_move_event_fn on_event,
 		 void *context, struct nm_moves **ret);
 void nm_moves_free(struct nm_moves *moves); /* restores nothing: call nm_moves_end() first */
 NM_DEFINE_CLEANUP(struct nm_moves, nm_moves_free);
@@ -37,10 +76,10 @@ NM_DEFINE_CLEANUP(struct nm_moves, nm_moves_free);
 void nm_moves_retarget(struct nm_moves *moves, const struct nm_topology *topology);
 
 /*
- * Performs the plan; `receipts` has space for plan->count entries. A thread that ran or waited for a
- * CPU is on its node when the call returns, and has its affinity back. busy_share: of each CPU, or
- * NULL. An error of -EAGAIN means that the thread must not be moved now: it creates tasks, records
- * were lost, or there is no free slot.
+ * Performs the plan; `receipts` has space for plan->count entries. A thread that ran or waited for
+ * a CPU is on its node when the call returns, and has its affinity back. busy_share: of each CPU,
+ * or NULL. An error of -EAGAIN means that the thread must not be moved now: it creates tasks,
+ * records were lost, or there is no free slot.
  */
 void nm_moves_run(struct nm_moves *moves, const struct nm_plan *plan, const double *busy_share,
 		  uint64_t now_ns, struct nm_receipt *receipts);
@@ -52,6 +91,9 @@ void nm_moves_task_event(struct nm_moves *moves, const struct nm_task_event *eve
 /* Notes that records were lost or are not available. Nothing is moved until the next
  * nm_moves_update(), and walks of /proc find the tasks that no record reported. */
 void nm_moves_records_lost(struct nm_moves *moves);
+
+/* Notes that records begin: those of tasks created before are not available. */
+void nm_moves_records_begin(struct nm_moves *moves);
 
 /* Ends the interval: frees slots, and tries refused restorations again. */
 void nm_moves_update(struct nm_moves *moves, uint64_t now_ns);
@@ -65,7 +107,7 @@ size_t nm_moves_open(const struct nm_moves *moves);
  * that could not be restored. */
 unsigned nm_moves_end(struct nm_moves *moves);
 
-/* The functions of struct nm_lease_lookup, for the task table. */
+/* The functions of struct nm_move_lookup, for the task table. */
 bool nm_moves_original(void *moves, uint32_t tid, uint64_t start_ticks,
 		       hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 		       bool *ret_unrestricted);
@@ -83,14 +125,29 @@ struct nm_move_counts {
 };
 struct nm_move_counts nm_moves_counts(const struct nm_moves *moves);
 
+struct nm_restore_input {
+	struct nm_platform *platform;
+	const struct nm_topology *topology;
+	int directory; /* the runtime directory */
+	const char *boot_id;
+	nm_move_event_fn on_event;
+	void *context;
+};
+
+struct nm_restoration {
+	unsigned failed;       /* affinities that could not be restored */
+	size_t bad_lines;      /* damaged ones, which were skipped */
+	size_t first_bad_line; /* number of the first one, from 1; 0: none */
+};
+
 /*
- * Restores affinities after a crash, from the slots in runtime_directory: of the threads, of tasks
- * that inherited one, and of programs that such a thread has executed. Removes the file, unless
- * something was refused. Returns the number restored, or a negative errno. Called by `numa-migrd
- * --restore` and at the start of the daemon.
+ * Restore affinities after a crash, from the slots or from the ledger of an earlier version: of the
+ * threads, of tasks that inherited one, and of programs that such a thread has executed. Remove the
+ * file, unless something was refused; a damaged ledger is renamed to NM_LEDGER_DAMAGED. Return the
+ * number restored, or a negative errno. Called by `numa-migrd --restore` and at the start of the
+ * daemon.
  */
-int nm_moves_restore(struct nm_platform *platform, const struct nm_topology *topology,
-		     int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
-		     void *context, struct nm_restoration *ret);
+int nm_moves_restore(const struct nm_restore_input *input, struct nm_restoration *ret);
+int nm_ledger_restore(const struct nm_restore_input *input, struct nm_restoration *ret);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Turns proposals into a bounded plan: the operations on each thread, their order, and how to roll
- * them back. Pure. The actuator's data is allocated here, so that moves and rollbacks allocate
- * nothing.
+ * them back. Pure.
  */
 #ifndef NUMA_MIGRD_PLAN_H
 #define NUMA_MIGRD_PLAN_H
@@ -13,20 +12,11 @@
 /* Time in seconds without a new thread after which a program has chosen their number. */
 #define NM_SIZED_AFTER_S 0.25
 
-enum nm_step_pin {
-	NM_STEP_LEASE, /* the affinity stays narrowed while samples renew the lease */
-	NM_STEP_NUDGE, /* narrowed until the thread runs there, then restored at once */
-	NM_STEP_MOVE,  /* the same, for at most 20 ms */
-};
-
 struct nm_step {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
-	enum nm_step_pin pin;
-	enum nm_runtime runtime; /* of its program: the reason for a transient affinity with
-				  * threads.affinity = "auto" */
 	int cpu_from, cpu_to, node_from, node_to;
-	hwloc_bitmap_t target; /* affinity to set, a subset of `original`; owned by the plan */
+	hwloc_bitmap_t target; /* CPUs to move it to, a subset of `original`; owned by the plan */
 	hwloc_const_bitmap_t
 		/* The affinity to which it is restored, and the limit of `target`; owned by the
 		 * task table. */
@@ -129,12 +119,8 @@ void nm_plan_filter(struct nm_plan *plan, bool (*allows)(void *context, uint32_t
 
 /*
  * Turns proposals into decisions, in their order, within moves_per_interval (a swap counts as two).
- * threads.affinity selects leases or transient affinities: "auto" leases, but uses transient
- * affinities for threads of young or spawning processes (with several threads: in the first
- * NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries beside
- * automatic NUMA balancing. A thread that is to stay on its node and may only get a transient
- * affinity is omitted. Decision ids are taken from *next_id, which is incremented. Called by the
- * plan stage of the tick.
+ * A thread that is to stay on the node to which it is assigned is omitted. Decision ids are taken
+ * from *next_id, which is incremented. Called by the plan stage of the tick.
  */
 void nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		   const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
@@ -146,7 +132,6 @@ void nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *c
  * Called by the plan stage of the tick.
  */
 int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     uint32_t thread, int node, enum nm_step_pin pin, uint64_t id,
-		     struct nm_plan *plan);
+		     uint32_t thread, int node, uint64_t id, struct nm_plan *plan);
 
 #endif

@@ -336,18 +336,6 @@ double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *mo
  */
 void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
-/*
- * Selects leases to end on overcommitted nodes. A node is overcommitted if the threads that cannot
- * leave it (leased threads, and others bound to the node) demand more CPUs than the cores of the
- * node that a leased thread may use, counted as above, these CPUs are busy, and cores on other
- * nodes that the thread may use are idle. The affinity of the leased threads with the fewest
- * accesses to the node is then to be restored, for half of the excess per interval. Their indices
- * are written to ret_threads, which has room for nr_threads. Called by the tick before the
- * policy.
- */
-void nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
-			 size_t *ret_count);
-
 /* ---- kMAF ---- */
 
 /*

@@ -32,6 +32,7 @@ struct nm_proc_stat {
 	uint32_t nr_threads;  /* of its process */
 	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
 	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
+	uint64_t rss_pages;   /* resident memory of its process */
 	bool is_leader;	      /* whether it is the first thread, whose number the process has */
 	int processor;	      /* CPU on which it last ran */
 	int nice;

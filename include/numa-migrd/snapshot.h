@@ -35,8 +35,7 @@ struct nm_snap_thread {
 	hwloc_const_bitmap_t allowed; /* upper limit for destinations */
 	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
 	bool unrestricted;
-	bool leased; /* has an affinity set by the daemon */
-	bool forked; /* it has created a process */
+	int assigned; /* node to which it is assigned (numa-migrd/assign.h); -1: none */
 	bool yields; /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
 	bool left_alone;   /* for this reason only: see struct nm_member */
@@ -65,7 +64,6 @@ struct nm_snap_process {
 	uint64_t program_ns; /* start time of its program; a different value means another
 			      * program */
 	double age_s;	     /* since the start of its program */
-	double quiet_s; /* time since it last created a thread or child; its age if it never did */
 	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
 	uint64_t rss_bytes;  /* all of its memory */
 	/* As in struct nm_proc_status (proc.h); shared_bytes and hugetlb_bytes are 0 if shared
@@ -76,12 +74,8 @@ struct nm_snap_process {
 	unsigned threads; /* number of managed threads */
 	unsigned measured;
 	double performance; /* mean P of its measured threads; NaN without any */
-	bool young;	    /* younger than YOUNG_S: it may still size itself by the CPUs
-			     * that it sees */
 	bool left_alone;    /* as in struct nm_process */
 	bool at_home;	    /* policy "auto" has given it a home, which moves all of its threads */
-	bool spawning;	    /* created a thread or child in the last QUIET_S */
-	enum nm_runtime runtime; /* a runtime that may count its CPUs again would observe a lease */
 };
 
 struct nm_snap_cpu {

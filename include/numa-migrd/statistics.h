@@ -87,7 +87,7 @@ struct nm_statistics {
 	struct nm_source_status source;
 	unsigned nodes;
 	struct nm_roster_counts roster;
-	uint64_t processes_active, threads_measured, threads_undersampled, leases;
+	uint64_t processes_active, threads_measured, threads_undersampled, assigned;
 	struct nm_move_counts moves;
 	double latency;
 	struct nm_worker_counts workers;

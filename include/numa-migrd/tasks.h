@@ -129,8 +129,7 @@ struct nm_process {
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
 	bool yields;	  /* its cgroups leave the CPUs to others (nm_cgroups_yields()) */
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
-	uint64_t started_ns;	/* start of its program, CLOCK_MONOTONIC, estimated */
-	uint64_t last_spawn_ns; /* creation of the last new thread or child; 0: none seen */
+	uint64_t started_ns;		   /* start of its program, CLOCK_MONOTONIC, estimated */
 	uint64_t last_seen_ns, checked_ns; /* checked_ns is 0 before /proc was first read */
 	enum nm_runtime runtime;	   /* of its program */
 	bool runtime_doubted; /* its name has changed since the runtime was determined */
@@ -172,17 +171,15 @@ struct nm_member {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
 	const struct nm_process *process;
-	/* Its CPU affinity when adopted, or before its lease. A new affinity is always a subset of
-	 * it. */
+	/* Its CPU affinity when adopted, or before it was moved. A new affinity is always a subset
+	 * of it. */
 	hwloc_const_bitmap_t original;
 	bool everywhere;   /* `original` includes every usable CPU, so it need not be tested */
-	bool leased;	   /* has an affinity set by the daemon */
 	bool only_watched; /* measured but never moved: pinned, excluded, or observed */
 	bool left_alone;   /* only for this reason: it may run anywhere, and will */
 	/* `original` was equal to the effective CPUs of the cpuset; restoring it allows all
 	 * possible CPUs. */
 	bool unrestricted;
-	bool forked; /* it has created a process, which would inherit a lease */
 	bool yields; /* it leaves its CPU to any other thread (nm_proc_yields()) */
 	uint64_t adopted_ns;
 	/* Interval numbers before which it must not be moved again: the cool-down after a move, and
@@ -193,22 +190,19 @@ struct nm_member {
 struct nm_roster;
 
 /*
- * A lookup of leases, which the task table uses for new threads. `original` returns true and the
- * affinity that the thread had before, if `current` is the affinity of a lease on this thread.
+ * A lookup of threads that are being moved. `original` returns true and the affinity that the
+ * thread had before, if `current` is the affinity of its move.
  */
-struct nm_lease_lookup {
+struct nm_move_lookup {
 	void *context;
 	bool (*original)(void *context, uint32_t tid, uint64_t start_ticks,
 			 hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 			 bool *ret_unrestricted);
-	/* Returns whether this thread itself has a lease, so that its affinity was set by the
-	 * daemon. */
-	bool (*holds)(void *context, uint32_t tid, uint64_t start_ticks);
+	bool (*is_moving)(void *context, uint32_t tid, uint64_t start_ticks);
 };
 
-/* Threads and processes that must not be managed again until they end, and the marks of
- * nm_roster_note_undone(). The list outlives the task table: pausing or reloading preserves it. The
- * daemon owns it. */
+/* Threads and processes that must not be managed again until they end. The list outlives the task
+ * table: pausing or reloading preserves it. The daemon owns it. */
 #define NM_ROSTER_MEMORY_NAME "given-back" /* name of its file in the runtime directory */
 struct nm_released_list;
 void nm_released_list_new(struct nm_released_list **ret);
@@ -244,10 +238,10 @@ int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *p
 int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id);
 
-/* Creates a task table. All arguments must outlive it; `leases` may be NULL.
+/* Creates a task table. All arguments must outlive it; `moves` may be NULL.
  * Called by the daemon at start and resume. */
 void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
-		   const struct nm_config *config, const struct nm_lease_lookup *leases,
+		   const struct nm_config *config, const struct nm_move_lookup *moves,
 		   struct nm_released_list *memory, struct nm_roster **ret);
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
@@ -280,8 +274,7 @@ void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns);
 /*
  * Returns the managed threads in ascending tid order. Threads of observed processes are included
  * but permanently barred from moves; so are pinned threads, if pages.policy is not "none", and with
- * policy "auto" all threads of a process of which some are managed, except kernel threads. A thread
- * that is observed or excluded, and still has a lease, is omitted once, which ends the lease. Valid
+ * policy "auto" all threads of a process of which some are managed, except kernel threads. Valid
  * until the next call on the table.
  */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
@@ -310,13 +303,6 @@ void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks
 /* Makes the next update read the affinity and scheduling policy of a thread again, because its
  * affinity was not the expected one. */
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
-
-/* Notes that a thread got back its original affinity although neither its cpuset nor the CPUs have
- * changed. Returns true for the second time within NM_ROSTER_UNDONE_NS: then it is the choice of
- * its owner. */
-#define NM_ROSTER_UNDONE_NS (600 * NM_NSEC_PER_SEC)
-bool nm_roster_note_undone(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
-			   uint64_t now_ns);
 
 /* Stops managing a thread (FOREIGN) or a whole process (RELEASED) until it ends. */
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);

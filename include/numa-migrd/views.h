@@ -7,7 +7,6 @@
 #include "numa-migrd/dump.h"
 #include "numa-migrd/history.h"
 #include "numa-migrd/homes.h"
-#include "numa-migrd/lease.h"
 #include "numa-migrd/move.h"
 #include "numa-migrd/page_stage.h"
 #include "numa-migrd/statistics.h"
@@ -35,8 +34,8 @@ struct nm_view {
 	const struct nm_snapshot *snapshot;
 	const double *served; /* accesses of all threads by node of the memory */
 	struct nm_roster *roster;
-	struct nm_actuator *actuator;
 	const struct nm_moves *moves;
+	const struct nm_assignments *assignments;
 	struct nm_memory *memory;	      /* NULL: pages are not tracked */
 	const struct nm_page_stage *pages;    /* NULL: pages are not moved */
 	enum nm_balancing_mode balancing_mode;

@@ -189,13 +189,10 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 	if (policy)
 		(void)nm_setting_assign(nm_setting_find("threads", "policy"), policy, config);
 	if (config->threads.policy >= NM_POLICY_PAPER_FIRST) {
-		/* The papers manage every process without exception, and keep a thread on one CPU.
-		 */
+		/* The papers manage every process without exception. */
 		config->rules = nm_rules_paper;
 		config->targets.min_cpu_percent = 0;
 		config->targets.min_rss_mb = 1;
-		config->threads.lease_expiry_s = 0;
-		config->threads.affinity = NM_AFFINITY_CORE;
 		config->verify.control_percent = 0;
 	}
 	for (size_t i = 0; i < trees->count; i++) {

@@ -11,7 +11,6 @@ static const char *const injects[] = {"none", "numa_balancing", "soft_dirty_unsa
 static const char *const policies[] = {NM_POLICIES(NAME) "lbma-paper", "imar2-paper", "kmaf-paper",
 				       "balance-paper", NULL};
 #undef NAME
-static const char *const affinities[] = {"auto", "node", "core", "transient", "move", NULL};
 static const char *const performances[] = {
 	"product", "product_instructions", "operations", "instructions", "intensity", "latency",
 	NULL};
@@ -64,8 +63,6 @@ const struct nm_setting nm_settings[] = {
 	{FIELD(sampling, event, NM_SETTING_EVENT)},
 
 	CHOICE(threads, policy, policies),
-	CHOICE(threads, affinity, affinities),
-	REAL(threads, lease_expiry_s, 0, 3600),
 	CHOICE(threads, performance, performances),
 	CHOICE(threads, selection, selections),
 
@@ -92,10 +89,7 @@ void nm_setting_defaults(struct nm_config *config)
 		.general.interval_s = 1,
 		.targets = {.cgroup_attribute = NM_ATTRIBUTE_OBEY, .min_cpu_percent = 10},
 		.sampling.overhead_percent = 1,
-		.threads = {.policy = NM_POLICY_AUTO,
-			    .affinity = NM_AFFINITY_AUTO,
-			    .lease_expiry_s = 30,
-			    .selection = NM_SELECTION_EXCLUSIVITY},
+		.threads = {.policy = NM_POLICY_AUTO, .selection = NM_SELECTION_EXCLUSIVITY},
 		.verify = {.control_percent = 5, .tolerance_percent = 5},
 		.pages = {.policy = NM_PAGES_AUTO, .max_mb_per_s = 1024, .keep_free_percent = 5},
 		.journal.level = NM_JOURNAL_DECISIONS,
@@ -128,6 +122,7 @@ bool nm_setting_is_group(const char *name)
 #define PARAMETER "use a parameter in the file of --parameters, see numa-migrd-policies(7)"
 #define CONSTANT "its value is fixed"
 
+#define MOVED "threads are moved, and no affinity stays narrowed"
 static const struct {
 	const char *old, *now;
 } replacements[] = {
@@ -141,7 +136,9 @@ static const struct {
 	{"sampling.load_latency", CONSTANT},
 	{"sampling.memory_period", CONSTANT},
 	{"sampling.soft_dirty_mb_s", CONSTANT},
-	{"threads.pin", "use threads.affinity"},
+	{"threads.affinity", MOVED},
+	{"threads.lease_expiry_s", MOVED},
+	{"threads.pin", MOVED},
 	{"threads.gate", POLICIES},
 	{"threads.lottery", POLICIES},
 	{"threads.feedback", POLICIES},
@@ -185,7 +182,6 @@ const char *nm_setting_replacement(const char *path)
 		return names[choice];                                                              \
 	}
 
-NAME_OF(nm_affinity_name, enum nm_affinity_choice, affinities)
 NAME_OF(nm_policy_name, enum nm_thread_policy, policies)
 NAME_OF(nm_page_policy_name, enum nm_page_policy, page_policies)
 NAME_OF(nm_inject_name, enum nm_inject, injects)

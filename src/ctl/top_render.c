@@ -154,11 +154,11 @@ static void put_title(struct painter *painter, const struct nm_top_model *model)
 	    state_of(status), text_or_dash(status, "policy"));
 	put(painter, NM_TOP_PLAIN,
 	    "%" JSON_INTEGER_FORMAT " processes, %" JSON_INTEGER_FORMAT
-	    " threads, %" JSON_INTEGER_FORMAT " leases; local %s; %" JSON_INTEGER_FORMAT
+	    " threads, %" JSON_INTEGER_FORMAT " assigned; local %s; %" JSON_INTEGER_FORMAT
 	    " decisions, %" JSON_INTEGER_FORMAT " improved, %" JSON_INTEGER_FORMAT
 	    " neutral, %" JSON_INTEGER_FORMAT " rolled back",
 	    number_of(status, "processes_managed"), number_of(status, "threads_managed"),
-	    number_of(status, "leases"), share, number_of(status, "decisions"),
+	    number_of(status, "threads_assigned"), share, number_of(status, "decisions"),
 	    number_of(status, "verdicts_improved"), number_of(status, "verdicts_neutral"),
 	    number_of(status, "verdicts_rolled_back"));
 }

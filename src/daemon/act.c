@@ -82,21 +82,10 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 				  decision->steps[i].pid, rollback);
 }
 
-bool nm_moves_threads(const struct nm_daemon *daemon)
-{
-	return daemon->config->threads.affinity == NM_AFFINITY_MOVE;
-}
-
-unsigned nm_keep_no_more(struct nm_daemon *daemon, uint32_t pid)
-{
-	nm_assignments_end_process(daemon->pipeline.assignments, pid);
-	return nm_actuator_return_process(daemon->pipeline.actuator, pid);
-}
-
 static void assign(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		   const struct nm_decision *decision)
 {
-	for (unsigned i = 0; nm_moves_threads(daemon) && i < decision->nr_steps; i++) {
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
 		const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, step->tid);
 		const struct nm_assigning assigning = {
@@ -111,9 +100,19 @@ static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *ste
 {
 	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
 	if (nm_placement_held(nm_placement_of(daemon), step->pid))
-		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
-			  "Threads of PID %" PRIu32 " (%s) held on their nodes: %s", step->pid,
+		nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_INFO,
+			  "Threads of PID %" PRIu32 " (%s) assigned to their nodes: %s", step->pid,
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));
+}
+
+/* Returns whether a thread must not be moved now: it has just created a task, records were lost, or
+ * no slot is free. The policy may propose it again. */
+static bool is_postponed(const struct nm_receipt *receipt)
+{
+	for (unsigned i = 0; i < receipt->nr_steps; i++)
+		if (receipt->steps[i].error == -EAGAIN)
+			return true;
+	return false;
 }
 
 void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -122,14 +121,15 @@ void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	if (plan->count == 0)
 		return;
 	nm_autofree struct nm_receipt *receipts = nm_must(calloc(plan->count, sizeof(*receipts)));
-	if (nm_moves_threads(daemon))
-		nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
-			     snapshot->time_ns, receipts);
-	else
-		nm_actuator_run(daemon->pipeline.actuator, plan, snapshot->time_ns, receipts);
+	nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
+		     snapshot->time_ns, receipts);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];
 		bool applied = receipts[i].applied;
+		if (is_postponed(&receipts[i])) {
+			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
+			continue;
+		}
 		bool to_home = nm_decision_is_to_home(decision);
 		if (to_home)
 			nm_lines_decision(daemon->options.lines, decision, &receipts[i]);
@@ -154,7 +154,7 @@ void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, 
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	const size_t most = daemon->config->rules.moves_per_interval;
-	if (!nm_moves_threads(daemon) || done >= most)
+	if (done >= most)
 		return;
 	nm_assignments_plan(daemon->pipeline.assignments, snapshot, daemon->config, most - done,
 			    &plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "balance" in the daemon: measures for it, and ends leases. */
+/* Policy "balance" in the daemon: measures for it. */
 #include "daemon.h"
 
 /* ---- types of threads ---- */
@@ -19,7 +19,6 @@ static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 			  "memory traffic");
 }
 
-/* Updates the types of threads, and ends leases that no longer fit them. */
 static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_figures *figures, size_t nr_figures)
 {
@@ -28,23 +27,13 @@ static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	const struct nm_source_status *status = source ? nm_source_status(source) : NULL;
 	bool available = daemon->config->threads.dtas && status && status->has_dram &&
 			 status->has_instructions;
-	size_t count;
 	if (daemon->config->threads.dtas)
 		report_dtas_availability(daemon, available);
 	if (!available) {
 		nm_balancer_clear_types(balancer);
 		return;
 	}
-	nm_autofree uint32_t *ended = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ended)));
-	nm_balancer_follow_types(balancer, snapshot, figures, nr_figures, ended, &count);
-	for (size_t i = 0; i < count; i++)
-		nm_assignments_end_thread(daemon->pipeline.assignments,
-					  snapshot->threads[ended[i]].tid,
-					  snapshot->threads[ended[i]].start_ticks);
-	for (size_t i = 0; i < count; i++)
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator,
-						snapshot->threads[ended[i]].tid,
-						snapshot->threads[ended[i]].start_ticks);
+	nm_balancer_follow_types(balancer, snapshot, figures, nr_figures);
 }
 
 /* ---- one interval ---- */

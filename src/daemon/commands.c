@@ -28,8 +28,7 @@ int nm_command_pause(void *context)
 			  "resume");
 	else
 		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_ERR,
-			  "Paused; affinities not restored: %u (kept in the ledger; resume or "
-			  "stop tries again)",
+			  "Paused; affinities not restored: %u (resume or stop tries again)",
 			  daemon->runtime.unrestored);
 	return daemon->runtime.unrestored ? -EIO : 0;
 }
@@ -60,12 +59,11 @@ int nm_command_release(void *context, uint32_t pid)
 	} else if (r == 0) {
 		if (pipeline->pages)
 			nm_page_stage_drop(pipeline->pages, pid);
-		if (nm_keep_no_more(daemon, pid) > 0)
-			r = -EIO;
+		nm_assignments_end_process(pipeline->assignments, pid);
 	}
-	if (r == 0 || r == -EIO) {
+	if (r == 0) {
 		nm_runtime_save(daemon);
-		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
+		nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_NOTICE,
 			  "Released PID %" PRIu32 ": not managed until it ends", pid);
 	}
 	if (daemon->paused)
@@ -88,8 +86,8 @@ int nm_command_manage(void *context, uint32_t pid)
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology,
 				    daemon->config);
 	if (r > 0)
-		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE, "PID %" PRIu32 " is managed again",
-			  pid);
+		nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_NOTICE,
+			  "PID %" PRIu32 " is managed again", pid);
 	return r < 0 ? r : 0;
 }
 
@@ -123,12 +121,10 @@ static int apply_config(struct nm_daemon *daemon, struct nm_config *config)
 		r = reopen_pipeline(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
-		/* Ends leases created under rules that are no longer in force. */
-		if (config->threads.policy == NM_POLICY_NONE ||
-		    config->threads.affinity != old->threads.affinity)
-			(void)nm_actuator_return_all(daemon->pipeline.actuator);
-		if (other_policy)
+		if (other_policy) {
+			nm_assignments_clear(daemon->pipeline.assignments);
 			nm_pipeline_reset_performance(daemon);
+		}
 		if (nm_placement_of(daemon))
 			nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
 					   config);

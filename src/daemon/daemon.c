@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "numa-migrd/ledger.h"
-
 static int load_config(struct nm_daemon *daemon)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -43,19 +41,20 @@ static int open_runtime(struct nm_daemon *daemon)
 			  "by others (by hand: run as root)");
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "Runtime directory unusable: %s; earlier leases stay (check %s)",
+			  "Runtime directory unusable: %s; nothing is restored (check %s)",
 			  strerror(-r), nm_runtime_path());
 	if (r < 0)
 		return r;
 	r = nm_runtime_restore(daemon);
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "Ledger not replayed: %s; earlier leases stay (check owner and space of "
-			  "/run/numa-migrd)", strerror(-r));
+			  "Affinities not restored: %s (check owner and space of /run/numa-migrd)",
+			  strerror(-r));
 	return r;
 }
 
-/* Called before the first lease: none of these signals may end the process while leases exist. */
+/* Called before the first move: none of these signals may end the process while an affinity is
+ * narrowed. */
 static int hold_signals(void)
 {
 	sigset_t signals;
@@ -70,16 +69,16 @@ static int hold_signals(void)
 
 static void report_stop(struct nm_daemon *daemon)
 {
-	if (daemon->runtime.unrestored == 0 && daemon->runtime.ledger_was_damaged)
+	if (daemon->runtime.unrestored == 0 && daemon->runtime.record_was_damaged)
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_WARNING,
-			  "Stopped: affinities in the ledger restored; its damaged lines are in "
-			  NM_LEDGER_DAMAGED);
+			  "Stopped: affinities restored, but not those of a damaged file (see the "
+			  "start)");
 	else if (daemon->runtime.unrestored == 0)
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE, "Stopped: all affinities restored");
 	else
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_ERR,
-			  "Stopped; affinities not restored: %u (kept in the ledger; next start "
-			  "or --restore tries again)",
+			  "Stopped; affinities not restored: %u (next start or --restore tries "
+			  "again)",
 			  daemon->runtime.unrestored);
 }
 
@@ -146,7 +145,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 {
 	nm_control_free(daemon->control);
 	sd_event_source_disable_unref(daemon->loop.timer);
-	sd_event_source_disable_unref(daemon->loop.nudge_timer);
+	sd_event_source_disable_unref(daemon->loop.move_timer);
 	sd_event_source_disable_unref(daemon->loop.mover_timer);
 	sd_event_source_disable_unref(daemon->loop.ring_source);
 	sd_event_source_disable_unref(daemon->loop.query_source);

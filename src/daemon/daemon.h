@@ -16,7 +16,6 @@
 #include "numa-migrd/isolation.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/judge.h"
-#include "numa-migrd/lease.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/move.h"
@@ -51,7 +50,6 @@ struct nm_pipeline {
 	uint64_t latency_seen;	     /* interval of its last latency; 0: none */
 	struct nm_metrics *metrics;
 	struct nm_roster *roster;
-	struct nm_actuator *actuator;
 	struct nm_moves *moves;
 	struct nm_assignments *assignments;
 	struct nm_verifier *verifier;
@@ -79,13 +77,13 @@ struct nm_runtime_state {
 	struct nm_unresponsive_list *unresponsive; /* NULL: not supported by this kind of machine */
 	bool unsaved_reported, unresponsive_reported; /* failures to save these lists were logged */
 	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
-	bool ledger_was_damaged; /* at the start; some of its contents are unknown */
+	bool record_was_damaged; /* of affinities, at the start; some of it is unknown */
 	char boot_id[64];
 };
 
 struct nm_loop_state {
 	sd_event *event;
-	sd_event_source *timer, *nudge_timer, *mover_timer, *ring_source, *query_source;
+	sd_event_source *timer, *move_timer, *mover_timer, *ring_source, *query_source;
 };
 
 /* The machine as last read. */
@@ -247,14 +245,10 @@ int nm_tick(struct nm_daemon *daemon);
 
 /* ---- drain.c ---- */
 
-/* Returns whether threads are moved, and not leased. */
-bool nm_moves_threads(const struct nm_daemon *daemon);
 /* Moves assigned threads again that are elsewhere; `done`: moves of this interval. */
 void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, size_t done);
-/* Ends the leases and assignments of a process. Returns the number of refusals. */
-unsigned nm_keep_no_more(struct nm_daemon *daemon, uint32_t pid);
 
-/* Drains the rings into metrics, task table and actuator. Called by the tick, and between ticks when
+/* Drains the rings into metrics, task table and moves. Called by the tick, and between ticks when
  * a ring fills up. */
 void nm_drain(struct nm_daemon *daemon);
 
@@ -390,7 +384,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 void nm_report_coexistence(struct nm_daemon *daemon);
 /* Logs processes that have not answered since the last call. */
 void nm_report_workers(struct nm_daemon *daemon);
-void nm_report_lease(void *context, const struct nm_lease_event *event);
+void nm_report_move(void *context, const struct nm_move_event *event);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
@@ -443,7 +437,7 @@ double nm_loop_wakeup_s(const struct nm_daemon *daemon);
 uint64_t nm_loop_wakeup_usec(const struct nm_daemon *daemon);
 /* Adds the timers. Returns 0 or a negative errno. Called by the loop when it starts. */
 int nm_watch_open(struct nm_daemon *daemon);
-/* Arms the timers after the interval has changed, or for a transient affinity or the mover. */
+/* Arms the timers after the interval has changed, or for moves of threads or the mover. */
 void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the rings of the source, after it was reopened. */
 void nm_watch_source(struct nm_daemon *daemon);
@@ -482,8 +476,9 @@ int nm_runtime_open(struct nm_daemon *daemon);
 /* Closes it. If all affinities were restored, only the lists of released and unresponsive processes
  * remain in it. */
 void nm_runtime_close(struct nm_daemon *daemon, bool restored);
-/* Restores the affinities in the ledger. Called at start and by --restore; logs the result. Returns
- * 0; 1 if something could not be restored, or is no longer known; or a negative errno. */
+/* Restores the affinities of moves that a crash interrupted. Called at start and by --restore; logs
+ * the result. Returns 0; 1 if something could not be restored, or is no longer known; or a negative
+ * errno. */
 int nm_runtime_restore(struct nm_daemon *daemon);
 /* Loads the list of processes that do not answer workers, before the pipeline is opened. Errors are
  * logged, as by the following ones. */

@@ -38,7 +38,6 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 			   uint64_t now_ns)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	nm_actuator_task_event(pipeline->actuator, event);
 	nm_moves_task_event(pipeline->moves, event);
 	nm_roster_task_event(pipeline->roster, event, now_ns);
 	nm_trial_stage_task_event(daemon, event, now_ns);
@@ -66,17 +65,11 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 	}
 }
 
-static void records_lost(struct nm_pipeline *pipeline)
-{
-	nm_actuator_records_lost(pipeline->actuator);
-	nm_moves_records_lost(pipeline->moves);
-}
-
 void nm_drain(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!pipeline->source) {
-		records_lost(pipeline);
+		nm_moves_records_lost(pipeline->moves);
 		return;
 	}
 	uint64_t before_ns = nm_own_cpu_ns();
@@ -86,11 +79,11 @@ void nm_drain(struct nm_daemon *daemon)
 	(void)nm_source_drain(pipeline->source, &sink);
 	daemon->costs.drain_ns += nm_own_cpu_ns() - before_ns;
 	/* Lost records may include forks, and forks may happen on a CPU without a ring. Inherited
-	 * leases are then found by other means. */
+	 * affinities are then found by other means. */
 	const struct nm_source_status *status = nm_source_status(pipeline->source);
 	if (status->counts.lost != daemon->drained.lost_seen ||
 	    (int)status->cpus_open < hwloc_bitmap_weight(pipeline->topology->usable))
-		records_lost(pipeline);
+		nm_moves_records_lost(pipeline->moves);
 	daemon->drained.lost_seen = status->counts.lost;
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to
 	 * another budget. */

@@ -30,8 +30,7 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 	nm_release_mover(daemon, true);
 }
 
-/* A process without managed threads has exited, is no longer managed, or runs another program. Its
- * leases end by the usual rules. */
+/* A process without managed threads has exited, is no longer managed, or runs another program. */
 static void drop_process(void *context, void *state)
 {
 	const struct nm_home_memory memory = memory_of(context);
@@ -99,10 +98,9 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 	uint64_t domain = nm_roster_domain(roster, event->pid);
 	if (nm_placement_is_unknown(domain) && event->kind == NM_TASK_FORK)
 		domain = nm_roster_domain(roster, event->parent_pid);
-	/* The next threads would inherit the lease. Restoring their affinities is too late for
-	 * those that touch memory at once. */
+	/* The next threads touch their memory where they run. */
 	if (nm_placement_task_event(nm_placement_of(daemon), event, domain, now_ns))
-		nm_keep_no_more(daemon, event->pid);
+		nm_assignments_end_process(daemon->pipeline.assignments, event->pid);
 }
 
 /* ---- decisions ---- */
@@ -128,12 +126,12 @@ static void on_needs_memory(void *context, uint64_t now_ns)
 	nm_home_read_available(&memory, now_ns);
 }
 
-/* Leases and verdicts of the lotteries end before a process is assigned a home. Its moved pages get
- * no verdict any more, so that they need not return. */
+/* Assignments and verdicts of the lotteries end before a process is assigned a home. Its moved
+ * pages get no verdict any more, so that they need not return. */
 static void on_withdrawn(void *context, const struct nm_home_state *state)
 {
 	struct nm_daemon *daemon = context;
-	nm_keep_no_more(daemon, state->pid);
+	nm_assignments_end_process(daemon->pipeline.assignments, state->pid);
 	nm_verifier_drop_process(daemon->pipeline.verifier, state->pid);
 	nm_migrations_abandon(&daemon->pipeline.migrations, state->pid);
 }
@@ -157,7 +155,7 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 	/* A verdict reports a rollback. */
 	if (end != NM_HOME_ROLLED_BACK)
 		nm_report_home_end(daemon, process, state, end_text(state, end));
-	nm_keep_no_more(daemon, state->pid);
+	nm_assignments_end_process(daemon->pipeline.assignments, state->pid);
 	nm_home_end_migration(&memory, state, end == NM_HOME_ROLLED_BACK);
 }
 
@@ -189,20 +187,14 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					    .end = end,
 					    .next_id = &daemon->next_decision,
 					    .handler = &handler,
-					    .assignments = nm_moves_threads(daemon)
-								   ? pipeline->assignments
-								   : NULL};
+					    .assignments = pipeline->assignments};
 	nm_placement_decide(placement, &round, &plan);
 	if (dry_run)
 		return;
 	size_t next = 0;
 	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement, &next));)
-		nm_keep_no_more(daemon, state->pid);
+		nm_assignments_end_process(daemon->pipeline.assignments, state->pid);
 	nm_act(daemon, snapshot, &plan);
-	/* A running thread has moved when the call returns, and its affinity is restored before the
-	 * thread can read it. */
-	if (plan.count > 0)
-		nm_actuator_poll_nudges(pipeline->actuator, snapshot->time_ns);
 }
 
 /* ---- an examination between intervals ---- */
@@ -311,7 +303,6 @@ void nm_home_stage_examine(struct nm_daemon *daemon)
 	if (most < 0)
 		return;
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
-	/* Without the answer nothing is leased. */
 	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
 	/* All are measured before any is decided about, because programs often start together.
 	 * Processes beyond `most`, and failures, are left to the next interval. */

@@ -129,41 +129,12 @@ void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart)
 
 /* ---- building and destroying ---- */
 
-/* The affinity of a thread that is leased, or is being moved. */
-static bool original_affinity(void *context, uint32_t tid, uint64_t start_ticks,
-			      hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
-			      bool *ret_unrestricted)
-{
-	const struct nm_pipeline *pipeline = context;
-	return nm_moves_original(pipeline->moves, tid, start_ticks, current, ret_original,
-				 ret_unrestricted) ||
-	       nm_actuator_original(pipeline->actuator, tid, start_ticks, current, ret_original,
-				    ret_unrestricted);
-}
-
-static bool holds_affinity(void *context, uint32_t tid, uint64_t start_ticks)
-{
-	const struct nm_pipeline *pipeline = context;
-	return nm_actuator_holds(pipeline->actuator, tid, start_ticks) ||
-	       nm_moves_is_moving(pipeline->moves, tid, start_ticks);
-}
-
 static int open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_metrics_new(pipeline->topology, pipeline->physmap != NULL, &pipeline->metrics);
-	int r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
-				daemon->runtime.boot_id, nm_report_lease, daemon,
-				&pipeline->actuator);
-	if (r < 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "Ledger not opened: %s (/run/numa-migrd/ledger must be a regular file "
-			  "of this user)",
-			  strerror(-r));
-		return r;
-	}
-	r = nm_moves_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
-			 daemon->runtime.boot_id, nm_report_lease, daemon, &pipeline->moves);
+	int r = nm_moves_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
+			     daemon->runtime.boot_id, nm_report_move, daemon, &pipeline->moves);
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Moves not recorded: %s (/run/numa-migrd/moves must be a regular file of "
@@ -172,12 +143,12 @@ static int open_stages(struct nm_daemon *daemon)
 		return r;
 	}
 	pipeline->assignments = nm_assignments_new();
-	struct nm_lease_lookup leases = {
-		.context = pipeline,
-		.original = original_affinity,
-		.holds = holds_affinity,
+	struct nm_move_lookup moves = {
+		.context = pipeline->moves,
+		.original = nm_moves_original,
+		.is_moving = nm_moves_is_moving,
 	};
-	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
+	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &moves,
 		      daemon->runtime.released, &pipeline->roster);
 	pipeline->verifier = nm_verifier_new();
 	nm_pipeline_configure_pages(daemon, true);
@@ -256,8 +227,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 		daemon->reported.first_touches = false;
 	}
 	/* Forks that happened while no ring was open must be found by other means. */
-	nm_actuator_records_lost(pipeline->actuator);
-	nm_moves_records_lost(pipeline->moves);
+	nm_moves_records_begin(pipeline->moves);
 	nm_watch_source(daemon);
 	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
 		nm_pipeline_configure_pages(daemon, false);
@@ -273,7 +243,6 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 	nm_verifier_retarget(pipeline->verifier, pipeline->topology, topology);
 	if (pipeline->source)
 		(void)nm_source_retarget(pipeline->source, topology);
-	nm_actuator_retarget(pipeline->actuator, topology);
 	nm_moves_retarget(pipeline->moves, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
 	if (same)
@@ -380,10 +349,10 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 void nm_pipeline_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->roster) { /* the last of what an interval needs: before it, nothing is narrowed */
+	if (pipeline->roster) { /* the last of what an interval needs: before it, nothing is
+				   narrowed */
 		nm_drain(daemon);
-		daemon->runtime.unrestored = nm_actuator_return_all(pipeline->actuator);
-		daemon->runtime.unrestored += nm_moves_end(pipeline->moves);
+		daemon->runtime.unrestored = nm_moves_end(pipeline->moves);
 		nm_runtime_save(daemon);
 	}
 	nm_source_free(pipeline->source);
@@ -399,7 +368,6 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);
-	nm_actuator_free(pipeline->actuator);
 	nm_moves_free(pipeline->moves);
 	nm_assignments_free(pipeline->assignments);
 	nm_metrics_free(pipeline->metrics);

@@ -123,39 +123,30 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 	nm_others_find(daemon->pipeline.platform, report_other, daemon);
 }
 
-/* Logs the events of leases. A thread whose affinity another program has set is released here. */
-void nm_report_lease(void *context, const struct nm_lease_event *event)
+/* Logs the events of moves. A thread whose affinity another program has set is released here. That
+ * a thread did not run within its move is only counted. */
+void nm_report_move(void *context, const struct nm_move_event *event)
 {
 	struct nm_daemon *daemon = context;
+	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_entry entry;
-	if (event->kind == NM_LEASE_PROGRESS) {
+	if (event->kind == NM_MOVE_PROGRESS) {
 		/* systemd.service(5): TimeoutStartSec and TimeoutStopSec; WatchdogSec in a pause.
 		 */
 		(void)sd_notify(0, "WATCHDOG=1\nEXTEND_TIMEOUT_USEC=60000000");
 		return;
 	}
-	struct nm_roster *roster = daemon->pipeline.roster;
-	struct nm_lease_event known = *event;
-	if (event->kind == NM_LEASE_UNSEEN && daemon->pipeline.assignments)
-		nm_assignments_missed(daemon->pipeline.assignments, event->tid,
-				      event->start_ticks);
-	/* An owner that undoes one lease after the other has a choice of its own. */
-	if (event->kind == NM_LEASE_UNDONE && roster &&
-	    nm_roster_note_undone(roster, event->tid, event->start_ticks, daemon->last_tick_ns))
-		known.kind = NM_LEASE_FOREIGN;
-	if (known.kind == NM_LEASE_FOREIGN && roster)
-		nm_roster_give_back(roster, event->tid, event->start_ticks);
-	if ((known.kind == NM_LEASE_INHERITED || known.kind == NM_LEASE_RESET ||
-	     known.kind == NM_LEASE_UNDONE) &&
-	    roster)
-		nm_roster_recheck(roster, event->tid, event->start_ticks);
-	nm_entry_lease(&entry, &known);
-	if (roster)
-		entry.domain = nm_roster_domain(roster, event->pid);
-	/* Policy "auto" moves threads home repeatedly; the decision reports this. */
-	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
-	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))
-		entry.priority = LOG_DEBUG;
+	if (event->kind == NM_MOVE_MISSED) {
+		nm_assignments_missed(pipeline->assignments, event->tid, event->start_ticks);
+		return;
+	}
+	if (event->kind == NM_MOVE_FOREIGN && pipeline->roster)
+		nm_roster_give_back(pipeline->roster, event->tid, event->start_ticks);
+	if (event->kind == NM_MOVE_INHERITED && pipeline->roster)
+		nm_roster_recheck(pipeline->roster, event->tid, event->start_ticks);
+	nm_entry_move(&entry, event);
+	if (pipeline->roster)
+		entry.domain = nm_roster_domain(pipeline->roster, event->pid);
 	emit(daemon, &entry);
 }
 
@@ -210,7 +201,7 @@ void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *
 			const struct nm_home_state *state, const char *why)
 {
 	nm_lines_home_end(daemon->options.lines, state);
-	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
+	nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_INFO,
 		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, state->pid,
 		  daemon->pipeline.topology->nodes[state->home].os_id, why, state->decision);
 }
@@ -361,8 +352,8 @@ struct nm_view nm_views_of(const struct nm_daemon *daemon)
 		.snapshot = daemon->views.snapshot,
 		.served = daemon->views.served,
 		.roster = pipeline->roster,
-		.actuator = pipeline->actuator,
 		.moves = pipeline->moves,
+		.assignments = pipeline->assignments,
 		.memory = pipeline->memory,
 		.pages = pipeline->pages,
 		.balancing_mode = daemon->machine.balancing_mode,

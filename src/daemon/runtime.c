@@ -7,7 +7,6 @@
 #include "daemon.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/helper.h"
-#include "numa-migrd/ledger.h"
 #include "numa-migrd/move.h"
 
 #define DEFAULT_DIRECTORY "/run/numa-migrd"
@@ -58,20 +57,17 @@ void nm_runtime_close(struct nm_daemon *daemon, bool restored)
 }
 
 /* The contents of damaged lines are unknown; usually each is one affinity. */
-static void report_damage(struct nm_daemon *daemon, const struct nm_restoration *found)
+static void report_damage(struct nm_daemon *daemon, const char *name,
+			  const struct nm_restoration *found)
 {
 	if (found->bad_lines == 0)
 		return;
 	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-		  "Ledger damaged: %zu line%s unreadable from line %zu on; check affinities "
-		  "(taskset -acp)", found->bad_lines, nm_plural(found->bad_lines, "", "s"),
+		  "/run/numa-migrd/%s damaged: %zu line%s from line %zu on; check affinities "
+		  "(taskset -acp)",
+		  name, found->bad_lines, nm_plural(found->bad_lines, "", "s"),
 		  found->first_bad_line);
-	if (found->kept < 0)
-		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR, "Damaged ledger not kept: %s",
-			  strerror(-found->kept));
-	else
-		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_NOTICE,
-			  "Damaged ledger kept as " NM_LEDGER_DAMAGED " in the runtime directory");
+	daemon->runtime.record_was_damaged = true;
 }
 
 /* If root runs the daemon, there is no helper that would have restored the sysctl. */
@@ -89,41 +85,37 @@ static void restore_balancing(const struct nm_daemon *daemon)
 	close(context.proc_fd);
 }
 
-/* A file that is not a ledger cannot be replayed. It is renamed, so that the next start does not
- * fail. */
-static int rename_damaged_ledger(struct nm_daemon *daemon)
+/* A file that cannot be understood is renamed, so that the next start does not fail. */
+static int set_aside(struct nm_daemon *daemon, const char *name)
 {
-	if (renameat(daemon->runtime.directory, NM_LEDGER_NAME, daemon->runtime.directory,
-		     NM_LEDGER_DAMAGED) < 0)
+	char damaged[64];
+	(void)snprintf(damaged, sizeof(damaged), "%s.damaged", name);
+	if (renameat(daemon->runtime.directory, name, daemon->runtime.directory, damaged) < 0)
 		return -errno;
 	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-		  "Ledger unreadable, kept as " NM_LEDGER_DAMAGED "; affinities may be narrowed "
-		  "(taskset -acp)");
-	daemon->runtime.ledger_was_damaged = true;
+		  "/run/numa-migrd/%s unreadable, kept as %s; check affinities (taskset -acp)",
+		  name, damaged);
+	daemon->runtime.record_was_damaged = true;
 	return 1;
 }
 
 /* Returns 1 if something could not be restored. */
-static int restore_moves(struct nm_daemon *daemon, struct nm_platform *platform,
-			 const struct nm_topology *topology)
+static int restore_file(struct nm_daemon *daemon, const struct nm_restore_input *input,
+			const char *name)
 {
 	struct nm_restoration found;
-	int r = nm_moves_restore(platform, topology, daemon->runtime.directory,
-				 daemon->runtime.boot_id, nm_report_lease, daemon, &found);
-	if (r == -EBADMSG || r == -EPERM) {
-		if (renameat(daemon->runtime.directory, NM_MOVES_NAME, daemon->runtime.directory,
-			     NM_MOVES_NAME ".damaged") < 0)
-			return -errno;
-		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-			  "Record of moves unreadable, kept as " NM_MOVES_NAME ".damaged; affinities "
-			  "may be narrowed (taskset -acp)");
-		return 1;
-	}
+	int r = strcmp(name, NM_MOVES_NAME) == 0 ? nm_moves_restore(input, &found)
+						 : nm_ledger_restore(input, &found);
+	if (r == -EBADMSG || r == -EPERM)
+		return set_aside(daemon, name);
+	if (r < 0)
+		return r;
 	if (r > 0 || found.failed > 0)
 		nm_report(daemon, NM_MESSAGE_RESTORE, found.failed ? LOG_WARNING : LOG_NOTICE,
 			  "Recovered after unclean shutdown: %d affinit%s restored, %u failed", r,
 			  nm_plural((unsigned)r, "y", "ies"), found.failed);
-	return r < 0 ? r : found.failed > 0 || found.bad_lines > 0;
+	report_damage(daemon, name, &found);
+	return found.failed > 0 || found.bad_lines > 0;
 }
 
 int nm_runtime_restore(struct nm_daemon *daemon)
@@ -132,7 +124,6 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_platform_options options = {.root_path = "/"};
 	const struct nm_topology_source cpus = {.xml_path = daemon->options.topology.xml_path};
-	struct nm_restoration found;
 	char error[256];
 
 	restore_balancing(daemon);
@@ -147,23 +138,17 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 				 sizeof(daemon->runtime.boot_id));
 	if (r < 0)
 		return r;
-	r = restore_moves(daemon, platform, topology);
-	if (r < 0)
-		return r;
-	bool moves_failed = r > 0;
-	r = nm_restore(platform, topology, daemon->runtime.directory, daemon->runtime.boot_id,
-		       nm_report_lease, daemon, &found);
-	if (r == -EBADMSG || r == -EPERM)
-		return rename_damaged_ledger(daemon);
-	if (r < 0)
-		return r;
-	if (r > 0 || found.failed > 0)
-		nm_report(daemon, NM_MESSAGE_RESTORE, found.failed ? LOG_WARNING : LOG_NOTICE,
-			  "Recovered after unclean shutdown: %d affinit%s restored, %u failed", r,
-			  nm_plural((unsigned)r, "y", "ies"), found.failed);
-	report_damage(daemon, &found);
-	daemon->runtime.ledger_was_damaged |= found.bad_lines > 0;
-	return moves_failed || found.failed > 0 || found.bad_lines > 0;
+	const struct nm_restore_input input = {
+		.platform = platform,
+		.topology = topology,
+		.directory = daemon->runtime.directory,
+		.boot_id = daemon->runtime.boot_id,
+		.on_event = nm_report_move,
+		.context = daemon,
+	};
+	r = restore_file(daemon, &input, NM_MOVES_NAME);
+	int of_ledger = r < 0 ? r : restore_file(daemon, &input, NM_LEDGER_NAME);
+	return of_ledger < 0 ? of_ledger : r > 0 || of_ledger > 0;
 }
 
 static void report_unread(struct nm_daemon *daemon, const char *name, int r, const char *effect)

@@ -50,42 +50,6 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 
 /* ---- policy and plan ---- */
 
-/* Ends leases that were created before the runtime of the process was known. */
-static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	if (daemon->config->threads.affinity != NM_AFFINITY_AUTO)
-		return;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->leased &&
-		    nm_runtime_counts_again(snapshot->processes[thread->process].runtime))
-			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
-							thread->start_ticks);
-	}
-}
-
-/* Restores the affinity of leased threads that queue on a full node while others are idle. */
-static void yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	size_t count;
-	if (daemon->config->rules.paper)
-		return;
-	nm_autofree uint32_t *threads = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*threads)));
-	nm_overcommit_yield(snapshot, threads, &count);
-	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
-	for (size_t i = 0; i < count; i++) {
-		struct nm_snap_thread *thread = &snapshot->threads[threads[i]];
-		thread->movable = false;
-		nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks, until);
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
-						thread->start_ticks);
-	}
-	if (count > 0)
-		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
-			  "Affinity of %zu thread%s restored: run queue full, other nodes idle",
-			  count, nm_plural(count, "", "s"));
-}
-
 /* ---- the tick ---- */
 
 static void report_bar(struct nm_daemon *daemon)
@@ -98,18 +62,8 @@ static void report_bar(struct nm_daemon *daemon)
 	daemon->reported.move_bar = bar;
 }
 
-static void update_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
-			  size_t nr_figures, uint64_t now_ns)
+static void update_moves(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	struct nm_actuator_input input = {
-		.figures = figures,
-		.nr_figures = nr_figures,
-		.expiry_ns = (uint64_t)(daemon->config->threads.lease_expiry_s *
-					(double)NM_NSEC_PER_SEC),
-		.now_ns = now_ns,
-	};
-	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
-	nm_actuator_update(daemon->pipeline.actuator, &input);
 	nm_moves_update(daemon->pipeline.moves, now_ns);
 	report_bar(daemon);
 }
@@ -153,15 +107,13 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
+	nm_assignments_follow(pipeline->assignments, snapshot, daemon->config);
 	if (pipeline->memory)
 		nm_memory_follow(pipeline->memory, snapshot);
 	if (snapshot->has_latencies)
 		pipeline->latency_seen = daemon->tally.intervals;
 	daemon->tally.local_share = nm_snapshot_local_share(snapshot);
-	nm_assignments_follow(pipeline->assignments, snapshot, daemon->config);
-	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
-	yield_leases(daemon, snapshot);
 	bool may_propose = nm_apply_feedback(daemon, snapshot);
 	nm_judge(daemon, snapshot, &rollbacks);
 	nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
@@ -204,8 +156,7 @@ int nm_tick(struct nm_daemon *daemon)
 	nm_pipeline_follow_machine(daemon, now_ns);
 	nm_trial_stage_follow(daemon, now_ns);
 	if (nm_topology_is_single(pipeline->topology)) {
-		update_leases(daemon, NULL, 0, now_ns); /* with old metrics: no thread qualifies for
-							 * its lease */
+		update_moves(daemon, now_ns);
 		return 0;
 	}
 	nm_machine_read_balancing(daemon);
@@ -218,7 +169,7 @@ int nm_tick(struct nm_daemon *daemon)
 	nm_trial_stage_tick(daemon, figures, (size_t)count, now_ns, interval_ns);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
-	update_leases(daemon, figures, (size_t)count, now_ns);
+	update_moves(daemon, now_ns);
 	if (pipeline->memory)
 		nm_memory_update(pipeline->memory);
 	/* Policy "kmaf" ages the matrix of communication itself. With other policies it is aged

@@ -21,14 +21,6 @@ static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 				    snapshot->threads[i].start_ticks, NM_VERDICT_INTERVALS);
 }
 
-/* Returns whether the thread stays on its node. */
-static bool is_kept(const struct nm_daemon *daemon, const struct nm_verdict_thread *thread)
-{
-	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	return nm_actuator_holds(pipeline->actuator, thread->tid, thread->start_ticks) ||
-	       nm_assignments_has(pipeline->assignments, thread->tid, thread->start_ticks);
-}
-
 static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
@@ -46,14 +38,12 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks,
 			       daemon->tally.intervals);
 		if (nm_verdict_bars(verdict, thread,
-				    is_kept(daemon, thread)))
+				    nm_assignments_has(daemon->pipeline.assignments, thread->tid,
+						       thread->start_ticks)))
 			bar(daemon, thread->tid, thread->start_ticks, 1);
 		if (restored || back)
 			nm_assignments_end_thread(daemon->pipeline.assignments, thread->tid,
 						  thread->start_ticks);
-		if (restored)
-			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
-							thread->start_ticks);
 	}
 	if (back && nm_policy_is_by_sharing(verdict->policy))
 		bar_processes(daemon, snapshot, verdict);

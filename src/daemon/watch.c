@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The descriptors and timers of the loop: the wakeup, rings, queries, transient affinities and the
+/* The descriptors and timers of the loop: the wakeup, rings, queries, moves of threads and the
  * mover. */
 #include <math.h>
 
@@ -7,12 +7,11 @@
 
 #define USEC_PER_SEC 1000000.0
 #define IDLE_WAKEUP_S 60.0
-#define NUDGE_POLL_USEC 20000
+#define MOVE_POLL_USEC 20000
 
 bool nm_loop_is_idle(const struct nm_daemon *daemon)
 {
 	return daemon->pipeline.topology && nm_topology_is_single(daemon->pipeline.topology) &&
-	       nm_actuator_leases(daemon->pipeline.actuator) == 0 &&
 	       nm_moves_open(daemon->pipeline.moves) == 0;
 }
 
@@ -39,9 +38,8 @@ static void arm(sd_event_source *timer, uint64_t usec)
 
 static void arm_others(struct nm_daemon *daemon)
 {
-	if (daemon->pipeline.actuator && (nm_actuator_nudges(daemon->pipeline.actuator) > 0 ||
-					  nm_moves_open(daemon->pipeline.moves) > 0))
-		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
+	if (daemon->pipeline.moves && nm_moves_open(daemon->pipeline.moves) > 0)
+		arm(daemon->loop.move_timer, MOVE_POLL_USEC);
 	if (daemon->pipeline.mover)
 		arm(daemon->loop.mover_timer, 0);
 }
@@ -75,7 +73,7 @@ void nm_loop_arm(struct nm_daemon *daemon)
 	arm_others(daemon);
 }
 
-static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *context)
+static int on_moves(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
@@ -84,7 +82,6 @@ static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *c
 		return 0;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	nm_cost_begin_handler(daemon);
-	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	nm_moves_poll(daemon->pipeline.moves, platform->ops->now_ns(platform));
 	arm_others(daemon);
 	nm_cost_end_handler(daemon);
@@ -147,10 +144,10 @@ void nm_watch_queries(struct nm_daemon *daemon)
 int nm_watch_open(struct nm_daemon *daemon)
 {
 	struct nm_loop_state *loop = &daemon->loop;
-	int r = sd_event_add_time_relative(loop->event, &loop->nudge_timer, CLOCK_MONOTONIC,
-					   NUDGE_POLL_USEC, 1000, on_transient_affinity, daemon);
+	int r = sd_event_add_time_relative(loop->event, &loop->move_timer, CLOCK_MONOTONIC,
+					   MOVE_POLL_USEC, 1000, on_moves, daemon);
 	if (r >= 0)
-		r = sd_event_source_set_enabled(loop->nudge_timer, SD_EVENT_OFF);
+		r = sd_event_source_set_enabled(loop->move_timer, SD_EVENT_OFF);
 	if (r >= 0)
 		r = sd_event_add_time_relative(loop->event, &loop->mover_timer, CLOCK_MONOTONIC, 0,
 					       1000, on_mover, daemon);

@@ -111,7 +111,7 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 /* Its affinity, or the daemon's, leaves it no other node. */
 static bool is_held(const struct nm_memory *memory, const struct nm_snap_thread *thread, int node)
 {
-	return thread->leased ||
+	return thread->assigned == node ||
 	       (!thread->everywhere && thread->allowed &&
 		hwloc_bitmap_isincluded(thread->allowed, memory->topology->nodes[node].cpus));
 }

@@ -6,8 +6,6 @@
 #include "numa-migrd/base.h"
 
 #define YOUNG_WARMUP_S 0.5
-#define YOUNG_S 3.0 /* age up to which a process gets transient affinities only */
-#define QUIET_S 3.0 /* time without a new thread or child before a lease */
 
 static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 {
@@ -145,8 +143,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.allowed = member->original,
 			.everywhere = member->everywhere,
 			.unrestricted = member->unrestricted,
-			.leased = member->leased,
-			.forked = member->forked,
+			.assigned = -1,
 			.yields = member->yields || member->process->yields,
 			.only_watched = member->only_watched,
 			.left_alone = member->left_alone,
@@ -157,11 +154,6 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			fill_figures(input, figures, thread, accesses, fresh);
 	}
 	storage->view.nr_threads = input->nr_members;
-}
-
-static bool is_within(uint64_t now_ns, uint64_t since_ns, double span_s)
-{
-	return now_ns < since_ns || (double)(now_ns - since_ns) < span_s * (double)NM_NSEC_PER_SEC;
 }
 
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
@@ -175,9 +167,6 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.domain = process->domain,
 		.program_ns = process->started_ns,
 		.age_s = seconds_since(input->time_ns, process->started_ns),
-		.quiet_s = seconds_since(input->time_ns, process->last_spawn_ns
-								 ? process->last_spawn_ns
-								 : process->started_ns),
 		.anon_bytes = process->anon_bytes,
 		.rss_bytes = process->rss_bytes,
 		.held_bytes = process->held_bytes,
@@ -185,11 +174,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.hugetlb_bytes = shared_moves ? 0 : process->hugetlb_bytes,
 		.barred_mems = process->barred_mems,
 		.cpu_limit = process->cpu_limit,
-		.young = is_within(input->time_ns, process->started_ns, YOUNG_S),
-		.spawning = process->last_spawn_ns != 0 &&
-			    is_within(input->time_ns, process->last_spawn_ns, QUIET_S),
 		.left_alone = process->left_alone,
-		.runtime = process->runtime,
 	};
 }
 

@@ -25,24 +25,26 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	memcpy(stat.comm, open + 1, length);
 	stat.tid = (uint32_t)strtoul(text, NULL, 10);
 
-	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 38 exit_signal
+	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 24 rss, 38 exit_signal
 	 * (-1 for all threads but the first), 39 processor, 41 policy; 14 utime, 15 stime, 20
 	 * num_threads. */
 	int exit_signal;
 	uint64_t user_ticks;
 	uint64_t system_ticks;
+	int64_t rss_pages;
 	int parsed = sscanf(close + 1,
 			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
 			    " %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %*d %*d %*d %d %" SCNu32
-			    " %*d %" SCNu64 " %*u %*d %*u %*u %*u %*u"
+			    " %*d %" SCNu64 " %*u %" SCNd64 " %*u %*u %*u %*u"
 			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %d %d %*u %u",
 			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks,
 			    &system_ticks, &stat.nice, &stat.nr_threads, &stat.start_ticks,
-			    &exit_signal, &stat.processor, &stat.policy);
-	if (parsed != 12)
+			    &rss_pages, &exit_signal, &stat.processor, &stat.policy);
+	if (parsed != 13)
 		return -EINVAL;
 	stat.is_leader = exit_signal >= 0;
 	stat.ran_ticks = user_ticks + system_ticks;
+	stat.rss_pages = rss_pages > 0 ? (uint64_t)rss_pages : 0;
 	*ret = stat;
 	return 0;
 }

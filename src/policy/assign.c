@@ -4,14 +4,15 @@
 #include <math.h>
 #include <string.h>
 
-#define ELSEWHERE_SHARE 0.8
-#define ELSEWHERE_SAMPLES 10
-#define TAKEN_MOST 3
-#define STAYED_NS (3 * NM_NSEC_PER_SEC) /* after which earlier moves no longer count */
-#define REST_NS (60 * NM_NSEC_PER_SEC)	 /* doubled by each rest */
+#define ELSEWHERE_SHARE 0.5 /* of the run samples of an interval, of which there are at least: */
+#define ELSEWHERE_SAMPLES 2
+#define COMPUTES 0.75			/* share of the CPU time that each thread can have */
+#define STAYED_NS (3 * NM_NSEC_PER_SEC) /* after which it counts as not taken away before */
+#define TAKEN_MOST 60
+#define REST_NS (60 * NM_NSEC_PER_SEC) /* doubled by each of the first rests */
+#define RESTS_MOST 5
 #define REST_MOST_NS (1800 * NM_NSEC_PER_SEC)
-#define WANTS_CPU 0.25 /* share of a CPU from which a thread counts as wanting one: of four that
-			* share a CPU, each gets this */
+#define WANTS_CPU 0.05 /* share of a CPU from which a thread wants one */
 
 /* ---- the table ---- */
 
@@ -29,7 +30,16 @@ void nm_assignments_free(struct nm_assignments *assignments)
 	nm_tidmap_free(assignments->of_tid);
 	free(assignments->items);
 	free(assignments->on);
+	free(assignments->wanting);
 	free(assignments);
+}
+
+size_t nm_assignments_count(const struct nm_assignments *assignments)
+{
+	size_t count = 0;
+	for (unsigned node = 0; node < assignments->nr_nodes; node++)
+		count += assignments->on[node];
+	return count;
 }
 
 static struct nm_assignment *find(const struct nm_assignments *assignments, uint32_t tid)
@@ -59,15 +69,23 @@ static void drop(struct nm_assignments *assignments, size_t index)
 	(void)nm_tidmap_set(assignments->of_tid, one->tid, (uint32_t)index);
 }
 
+void nm_assignments_clear(struct nm_assignments *assignments)
+{
+	while (assignments->count > 0)
+		drop(assignments, assignments->count - 1);
+}
+
 /* Node indices change with the topology. */
 static void use_nodes(struct nm_assignments *assignments, const struct nm_topology *topology)
 {
 	if (assignments->nr_nodes == topology->nr_nodes && assignments->on)
 		return;
-	while (assignments->count > 0)
-		drop(assignments, assignments->count - 1);
+	nm_assignments_clear(assignments);
 	free(assignments->on);
+	free(assignments->wanting);
 	assignments->on = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*assignments->on)));
+	assignments->wanting =
+		nm_must(calloc(topology->nr_nodes + 1U, sizeof(*assignments->wanting)));
 	assignments->nr_nodes = topology->nr_nodes;
 }
 
@@ -134,48 +152,58 @@ static void follow_one(struct nm_assignment *one, const struct nm_snap_thread *t
 	}
 	if (snapshot->time_ns < one->rest_until_ns || ++one->taken < TAKEN_MOST)
 		return;
-	uint64_t rest_ns = one->rests < 5 ? REST_NS << one->rests : REST_MOST_NS;
+	uint64_t rest_ns = one->rests < RESTS_MOST ? REST_NS << one->rests : REST_MOST_NS;
 	one->rest_until_ns = snapshot->time_ns + rest_ns;
 	one->rests++;
 	one->taken = 0;
 }
 
-static unsigned usable_cpus(const struct nm_topology *topology, unsigned node)
+/* Counts the threads that want a CPU, of each node and for each CPU of the machine. */
+static void count_wanting(struct nm_assignments *assignments, const struct nm_snapshot *snapshot)
 {
-	int count = hwloc_bitmap_weight(topology->nodes[node].cpus);
-	return count > 0 ? (unsigned)count : 0;
-}
-
-static void count_wanting(const struct nm_snapshot *snapshot, uint32_t *wanting)
-{
+	int cpus = hwloc_bitmap_weight(snapshot->topology->online);
+	unsigned all = 0;
+	memset(assignments->wanting, 0, assignments->nr_nodes * sizeof(*assignments->wanting));
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->main_node >= 0 && thread->run_share >= WANTS_CPU)
-			wanting[thread->main_node]++;
+		if (thread->main_node < 0 || !(thread->run_share >= WANTS_CPU))
+			continue;
+		assignments->wanting[thread->main_node]++;
+		all++;
 	}
+	assignments->crowding = cpus > 0 ? fmax(1, (double)all / cpus) : 1;
+}
+
+/* Returns how many threads may be assigned to the node: one for each CPU or, if more threads want
+ * one than the machine has, its share of them. */
+static unsigned room_on(const struct nm_assignments *assignments,
+			const struct nm_topology *topology, int node)
+{
+	int cpus = hwloc_bitmap_weight(topology->nodes[node].cpus);
+	return cpus > 0 ? (unsigned)ceil(assignments->crowding * cpus) : 0;
 }
 
 /* A thread that waits while CPUs elsewhere are idle must be free to leave. */
-static void end_surplus(struct nm_assignments *assignments, const struct nm_snapshot *snapshot)
+static void end_surplus(struct nm_assignments *assignments, struct nm_snapshot *snapshot)
 {
-	nm_autofree uint32_t *wanting =
-		nm_must(calloc(assignments->nr_nodes + 1U, sizeof(*wanting)));
-	count_wanting(snapshot, wanting);
-	for (size_t i = assignments->count; i-- > 0;) {
-		struct nm_assignment *one = &assignments->items[i];
-		const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, one->tid);
-		if (one->node < 0 || !thread || thread->main_node != one->node ||
-		    wanting[one->node] <= usable_cpus(snapshot->topology, (unsigned)one->node))
+	for (size_t i = snapshot->nr_threads; i-- > 0;) {
+		struct nm_snap_thread *thread = &snapshot->threads[i];
+		struct nm_assignment *one = find(assignments, thread->tid);
+		if (!one || one->node < 0 || thread->main_node != one->node ||
+		    assignments->wanting[one->node] <=
+			    room_on(assignments, snapshot->topology, one->node))
 			continue;
-		wanting[one->node]--;
+		assignments->wanting[one->node]--;
 		set_node(assignments, one, -1);
+		thread->movable = false; /* in this interval */
 	}
 }
 
-void nm_assignments_follow(struct nm_assignments *assignments, const struct nm_snapshot *snapshot,
+void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapshot *snapshot,
 			   const struct nm_config *config)
 {
 	use_nodes(assignments, snapshot->topology);
+	count_wanting(assignments, snapshot);
 	for (size_t i = assignments->count; i-- > 0;) {
 		struct nm_assignment *one = &assignments->items[i];
 		const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, one->tid);
@@ -186,6 +214,10 @@ void nm_assignments_follow(struct nm_assignments *assignments, const struct nm_s
 	}
 	if (!config->rules.paper)
 		end_surplus(assignments, snapshot);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_assignment *one = find(assignments, snapshot->threads[i].tid);
+		snapshot->threads[i].assigned = one ? one->node : -1;
+	}
 }
 
 /* ---- assigning ---- */
@@ -195,15 +227,15 @@ static bool is_used_there(const struct nm_snap_thread *thread, int node)
 	return thread->access_total > 0 && 2 * thread->accesses[node] > thread->access_total;
 }
 
-static bool may_assign(const struct nm_assignments *assignments,
-		       const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-		       const struct nm_assignment *one, const struct nm_assigning *assigning)
+static bool may_assign(const struct nm_assignments *assignments, const struct nm_snapshot *snapshot,
+		       const struct nm_snap_thread *thread, const struct nm_assignment *one,
+		       const struct nm_assigning *assigning)
 {
-	unsigned room = usable_cpus(snapshot->topology, (unsigned)assigning->node);
 	if (one->node == assigning->node)
 		return true;
-	if (!assigning->computes || !(thread->run_share >= NM_ASSIGN_COMPUTES) ||
-	    assignments->on[assigning->node] >= room)
+	if (!assigning->computes || !(thread->run_share * assignments->crowding >= COMPUTES) ||
+	    assignments->on[assigning->node] >=
+		    room_on(assignments, snapshot->topology, assigning->node))
 		return false;
 	return !snapshot->kernel_balances || assigning->memory_there ||
 	       is_used_there(thread, assigning->node);
@@ -219,10 +251,10 @@ void nm_assignments_note(struct nm_assignments *assignments, const struct nm_sna
 		return;
 	bool paper = config->rules.paper;
 	bool assigned = paper || may_assign(assignments, snapshot, thread, one, assigning);
-	if (!assigned || one->node != assigning->node) {
-		one->since_ns = one->returned_ns = snapshot->time_ns;
-		one->elsewhere = false;
-	}
+	if (!assigned || one->node != assigning->node)
+		one->since_ns = snapshot->time_ns;
+	one->returned_ns = snapshot->time_ns;
+	one->elsewhere = false;
 	if (assigning->decision)
 		one->decision = assigning->decision;
 	one->by_home = assigning->by_home;
@@ -277,8 +309,8 @@ void nm_assignments_plan(struct nm_assignments *assignments, const struct nm_sna
 			nm_assignments_of(assignments, thread->tid, thread->start_ticks);
 		if (!one || one->by_home || !nm_assignment_is_due(one, snapshot->time_ns))
 			continue;
-		if (nm_plan_add_home(snapshot, config, (uint32_t)i, one->node, NM_STEP_MOVE,
-				     one->decision, plan) == 0)
+		if (nm_plan_add_home(snapshot, config, (uint32_t)i, one->node, one->decision,
+				     plan) == 0)
 			nm_assignments_return(assignments, thread->tid, snapshot->time_ns);
 	}
 }

@@ -282,13 +282,13 @@ static double shared_with_node(const struct plan *plan, uint32_t thread)
 }
 
 /* Returns whether the thread stays on a node to which partners move, and could be moved away by the
- * kernel because the node becomes fuller. It is then bound to its node. */
+ * kernel because the node becomes fuller. It is then assigned to its node. */
 static bool must_stay_for_partners(const struct plan *plan, uint32_t thread)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
 	double all = 0, coming = 0;
 	if (is_moving(plan, thread) || plan->here[thread] < 0 ||
-	    !thread_of(plan, thread)->movable || thread_of(plan, thread)->leased)
+	    !thread_of(plan, thread)->movable || thread_of(plan, thread)->assigned >= 0)
 		return false;
 	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++) {
 		uint32_t partner = graph->partner[at];

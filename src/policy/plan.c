@@ -70,13 +70,14 @@ static unsigned moves_of(const struct nm_proposal *proposal)
 	return proposal->kind == NM_PROPOSAL_SWAP ? 2 : 1;
 }
 
-/* Returns whether a thread is already at its destination and would only get a transient affinity,
- * so that there is nothing to do. */
-static bool is_idle(const struct nm_decision *decision)
+/* Returns whether a thread is already at its destination and assigned to it, so that there is
+ * nothing to do. */
+static bool is_idle(const struct nm_snapshot *snapshot, const struct nm_proposal *proposal)
 {
-	const struct nm_step *step = &decision->steps[0];
-	return decision->nr_steps == 1 && step->pin != NM_STEP_LEASE &&
-	       step->node_from == step->node_to && step->cpu_from == step->cpu_to;
+	const struct nm_move *move = &proposal->moves[0];
+	return moves_of(proposal) == 1 && move->node_from == move->node_to &&
+	       move->cpu_from == move->cpu_to &&
+	       snapshot->threads[move->thread].assigned == move->node_to;
 }
 
 /* Returns -EALREADY if the proposal would change nothing, -ENOENT if its target has no CPU. */
@@ -100,6 +101,8 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 		.nr_alternatives = proposal->nr_alternatives,
 		.nr_candidates = proposal->nr_candidates,
 	};
+	if (is_idle(snapshot, proposal))
+		return -EALREADY;
 	memcpy(decision.alternatives, proposal->alternatives, sizeof(decision.alternatives));
 	for (unsigned i = 0; i < moves_of(proposal); i++) {
 		const struct nm_move *move = &proposal->moves[i];
@@ -109,7 +112,6 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 			.node_from = move->node_from,
 			.node_to = move->node_to,
 			.within = move->within,
-			.drawn = nm_policy_draws(policy),
 		};
 		int r = nm_step_build(snapshot, config, &snapshot->threads[move->thread], &route,
 				      &decision.steps[i]);
@@ -119,8 +121,6 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 		decision.steps[i].shared = proposal->shared[i];
 		decision.nr_steps++;
 	}
-	if (is_idle(&decision))
-		return -EALREADY;
 	*ret = decision;
 	decision.nr_steps = 0;
 	return 0;
@@ -145,8 +145,7 @@ void nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *c
 }
 
 int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     uint32_t thread, int node, enum nm_step_pin pin, uint64_t id,
-		     struct nm_plan *plan)
+		     uint32_t thread, int node, uint64_t id, struct nm_plan *plan)
 {
 	const struct nm_snap_thread *one = &snapshot->threads[thread];
 	const struct nm_step_route route = {
@@ -170,7 +169,6 @@ int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config 
 	int r = nm_step_build(snapshot, config, one, &route, &decision.steps[0]);
 	if (r < 0)
 		return r;
-	decision.steps[0].pin = pin;
 	decision.nr_steps = 1;
 	nm_plan_append(plan, &decision);
 	decision.nr_steps = 0;

@@ -13,13 +13,13 @@ bool nm_verdict_restores(const struct nm_verdict *verdict)
 }
 
 bool nm_verdict_bars(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
-		     bool leased)
+		     bool stays)
 {
 	if (verdict->kind != NM_VERDICT_IMPROVED && verdict->kind != NM_VERDICT_NEUTRAL)
 		return true;
-	return !leased || (nm_policy_is_by(verdict->policy, NM_BY_PERFORMANCE) &&
-			   verdict->of != NM_DECISION_ROLLBACK &&
-			   thread->performance_after <= thread->performance_before);
+	return !stays || (nm_policy_is_by(verdict->policy, NM_BY_PERFORMANCE) &&
+			  verdict->of != NM_DECISION_ROLLBACK &&
+			  thread->performance_after <= thread->performance_before);
 }
 
 static bool is_undone(const struct nm_verdict *verdict, const struct nm_snap_thread *thread)
@@ -65,7 +65,6 @@ void nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_co
 			.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
 			.node_to = back->node_from,
 			.whole_node = is_occupied(snapshot, verdict, back->cpu_from),
-			.drawn = nm_policy_draws(verdict->policy),
 		};
 		struct nm_decision decision = {
 			.id = *next_id,

@@ -6,39 +6,6 @@
 
 NM_DEFINE_CLEANUP(struct hwloc_bitmap_s, hwloc_bitmap_free);
 
-/* A program that has created threads has chosen their number. */
-static bool may_size_itself(const struct nm_snap_process *process, bool drawn)
-{
-	if (drawn && process->threads > 1 && process->age_s >= NM_SIZED_AFTER_S &&
-	    process->quiet_s >= NM_SIZED_AFTER_S)
-		return false;
-	return process->young || process->spawning;
-}
-
-static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			       const struct nm_snap_process *process, bool drawn)
-{
-	switch (config->threads.affinity) {
-	case NM_AFFINITY_NODE:
-	case NM_AFFINITY_CORE:
-		return NM_STEP_LEASE;
-	case NM_AFFINITY_TRANSIENT:
-		return NM_STEP_NUDGE;
-	case NM_AFFINITY_MOVE:
-		return NM_STEP_MOVE;
-	case NM_AFFINITY_AUTO:
-		break;
-	}
-	/* The kernel moves threads to their memory, too, and a lease would prevent that. */
-	if (drawn && snapshot->kernel_balances)
-		return NM_STEP_NUDGE;
-	/* New tasks would inherit a lease, and a program that sizes itself by its affinity, at its
-	 * start or while it runs, would observe it. */
-	return may_size_itself(process, drawn) || nm_runtime_may_count_again(process->runtime)
-		       ? NM_STEP_NUDGE
-		       : NM_STEP_LEASE;
-}
-
 static int build_target(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			const struct nm_snap_thread *thread, const struct nm_step_route *route,
 			hwloc_bitmap_t *ret)
@@ -48,8 +15,8 @@ static int build_target(const struct nm_snapshot *snapshot, const struct nm_conf
 	nm_must_do(hwloc_bitmap_and(target, target, thread->allowed));
 	if (route->within)
 		nm_must_do(hwloc_bitmap_and(target, target, route->within));
-	if (config->threads.affinity == NM_AFFINITY_CORE && !route->whole_node &&
-	    route->cpu_to >= 0) {
+	/* The papers move a thread to one CPU. */
+	if (config->rules.paper && !route->whole_node && route->cpu_to >= 0) {
 		unsigned cpu = (unsigned)route->cpu_to;
 		if (!hwloc_bitmap_isset(target, cpu))
 			return -ENOENT;
@@ -83,8 +50,6 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.pid = thread->pid,
 		.start_ticks = thread->start_ticks,
 		.adopted_ns = thread->adopted_ns,
-		.pin = pin_of(snapshot, config, process, route->drawn),
-		.runtime = process->runtime,
 		.cpu_from = route->cpu_from,
 		.cpu_to = route->cpu_to,
 		.node_from = route->node_from,

@@ -7,8 +7,7 @@
 
 struct nm_step_route {
 	int cpu_from, cpu_to, node_from, node_to;
-	bool whole_node;	     /* even with pin = "core" */
-	bool drawn;		     /* by a lottery */
+	bool whole_node;	     /* also with the rules of a paper */
 	hwloc_const_bitmap_t within; /* subset of the node's CPUs; NULL: all */
 };
 

@@ -272,7 +272,7 @@ static void connect_at_start(struct nm_control *control)
 		on_down(control, r);
 }
 
-/* Later attempts are asynchronous: samples and leases need the main loop more than the bus does. */
+/* Later attempts are asynchronous: samples and moves need the main loop more than the bus does. */
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct nm_control *control = userdata;

@@ -306,7 +306,7 @@ static const char *cause(int error)
 	case -ESTALE:
 		return "affinity changed meanwhile";
 	case -EROFS:
-		return "ledger not writable";
+		return "moves cannot be recorded";
 	case -EPERM:
 	case -EACCES:
 		return "CAP_SYS_NICE is missing";
@@ -317,22 +317,12 @@ static const char *cause(int error)
 	}
 }
 
-static const char *pin_name(enum nm_step_pin pin)
-{
-	static const char *const names[] = {
-		[NM_STEP_LEASE] = "lease", [NM_STEP_NUDGE] = "nudge", [NM_STEP_MOVE] = "move"};
-	return names[pin];
-}
-
-/* The other half of a failed swap: a lease is moved back at once or, if that fails, too, when it
- * expires. */
 static void append_other_half(struct nm_entry *entry, const struct nm_decision *decision,
 			      const struct nm_receipt *receipt)
 {
 	for (unsigned i = 0; i < receipt->nr_steps; i++)
 		if (receipt->steps[i].applied)
-			nm_entry_detail(entry, "TID %u %s", decision->steps[i].tid,
-					receipt->steps[i].undone ? "moved back" : "stays there");
+			nm_entry_detail(entry, "TID %u moved", decision->steps[i].tid);
 }
 
 static const struct nm_receipt_step *failed_step(const struct nm_receipt *receipt)
@@ -373,8 +363,6 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_field_permille(entry, "LOCAL_SHARE_PERMILLE", step->local_before);
 	if (isfinite(step->samples_before))
 		nm_entry_field(entry, "ACCESSES", "%.0f", step->samples_before);
-	if (step->runtime != NM_RUNTIME_NONE)
-		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(step->runtime));
 }
 
 static void performance_fields(struct nm_entry *entry, const struct nm_step *step)
@@ -454,9 +442,6 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		entry->thread = i;
 		step_fields(entry, context, &decision->steps[i]);
-		if (decision->kind != NM_DECISION_PAGES)
-			nm_entry_field(entry, "PIN", "%s",
-				       pin_name(decision->steps[i].pin));
 		if (decision->by_performance)
 			performance_fields(entry, &decision->steps[i]);
 	}

@@ -44,11 +44,9 @@ static void add_step(struct nm_decision_lines *lines, const struct nm_step *step
 {
 	char cpus[CPUS_BYTES];
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), step->target);
-	add_line(lines, "step",
-		 "pid=%u tid=%u cpu=%d>%d node=%d>%d cpus=%s pin=%s applied=%d error=%d", step->pid,
-		 step->tid, step->cpu_from, step->cpu_to, step->node_from, step->node_to, cpus,
-		 step->pin == NM_STEP_LEASE ? "lease" : "transient", result->applied,
-		 result->error);
+	add_line(lines, "step", "pid=%u tid=%u cpu=%d>%d node=%d>%d cpus=%s applied=%d error=%d",
+		 step->pid, step->tid, step->cpu_from, step->cpu_to, step->node_from, step->node_to,
+		 cpus, result->applied, result->error);
 }
 
 static void add_home(struct nm_decision_lines *lines, const struct nm_decision *decision)

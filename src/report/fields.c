@@ -47,7 +47,7 @@ static const struct nm_field process_fields[] = {
 		COLUMN("MEMORY", SHARE)},
 	{FIELD(NUMBER, last_decision, "newest stored decision about its threads or pages"),
 		COLUMN("DEC", ANY)},
-	{FIELD(NUMBER, leases, "leased threads"), COLUMN("LEASE", ANY)},
+	{FIELD(NUMBER, assigned, "threads that are assigned to a node"), COLUMN("ASSIGN", ANY)},
 	{FIELD(REAL, exclusivity, "mean exclusivity of its sampled pages"), COLUMN("EXCL", SHARE)},
 	{FIELD(REAL, shared_page_share, "share of its sampled pages that several nodes access"),
 		COLUMN("SHARED", SHARE)},
@@ -55,7 +55,6 @@ static const struct nm_field process_fields[] = {
 	{FIELD(TEXT, reason, "why it is not managed, or has no home"), WORDS("REASON")},
 	{FIELD(TEXT, unit, "innermost service or scope of systemd"), WORDS("UNIT")},
 	{FIELD(NUMBER, uid, "its user")},
-	{FIELD(TEXT, runtime, "Go or Java, whose threads are not leased, or unknown")},
 	{FIELD(TEXT, explanation, "a sentence about its state, with the values that matter")},
 };
 #undef ROW
@@ -75,7 +74,7 @@ static const struct nm_field thread_fields[] = {
 		COLUMN("P\xcc\x82", FIGURE), .plain_head = "P^"}, /* with a circumflex */
 	{FIELD(REAL, run_share, "share of one CPU"), COLUMN("RUN", SHARE)},
 	{FIELD(NUMBER, last_decision, "newest stored decision about it"), COLUMN("DEC", ANY)},
-	{FIELD(FLAG, leased, "whether its affinity is leased"), COLUMN("LEASE", ANY)},
+	{FIELD(NUMBER, assigned_node, "node to which it is assigned"), COLUMN("ASSIGN", ANY)},
 	{FIELD(REAL, accesses, "sampled accesses, with decay"), COLUMN("ACC", FIGURE)},
 	{FIELD(REAL, operations_per_s, "operations per second"), COLUMN("OPS/S", FIGURE)},
 	{FIELD(REAL, instructions_per_s, "instructions per second"), COLUMN("INS/S", FIGURE)},

@@ -89,7 +89,7 @@ void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret)
 			ret->roster.processes_managed - ret->roster.processes_observed;
 		ret->threads_measured = snapshot ? snapshot->measured : 0;
 		ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
-		ret->leases = nm_actuator_leases(view->actuator);
+		ret->assigned = nm_assignments_count(view->assignments);
 		ret->moves = nm_moves_counts(view->moves);
 		if (view->platform->ops->worker_counts)
 			view->platform->ops->worker_counts(view->platform, &ret->workers);

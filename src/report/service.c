@@ -28,7 +28,6 @@ void nm_entry_start(struct nm_entry *entry, const struct nm_view *view, uint64_t
 	nm_entry_field(entry, "POLICY", "%s", nm_config_policy_name(config));
 	nm_entry_field(entry, "PERFORMANCE_OF", "%s",
 		       nm_performance_name(config->threads.performance));
-	nm_entry_field(entry, "AFFINITY", "%s", nm_affinity_name(config->threads.affinity));
 	nm_entry_field(entry, "INJECT", "%s", nm_inject_name(config->sampling.inject));
 	nm_entry_field(entry, "INTERVAL_S", "%.9g", config->general.interval_s);
 	nm_entry_field(entry, "SEED", "%" PRIu64, seed);

@@ -10,7 +10,7 @@
 
 #include "entry.h"
 
-#define RATE_PER_S 20.0 /* decisions, verdicts, leases and problems */
+#define RATE_PER_S 20.0 /* decisions, verdicts, events of moves, and problems */
 #define IDENTIFIER "SYSLOG_IDENTIFIER=numa-migrd"
 
 struct nm_journal {
@@ -72,7 +72,7 @@ static bool is_limited(const struct nm_entry *entry)
 	if (entry->priority <= LOG_ERR)
 		return false;
 	return entry->message == NM_MESSAGE_DECISION || entry->message == NM_MESSAGE_VERDICT ||
-	       entry->message == NM_MESSAGE_LEASE || entry->message == NM_MESSAGE_PROBLEM;
+	       entry->message == NM_MESSAGE_AFFINITY || entry->message == NM_MESSAGE_PROBLEM;
 }
 
 /* A domain may take one more if it has taken fewer than are left. */

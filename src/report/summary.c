@@ -66,8 +66,8 @@ static void describe_managed(const struct nm_statistics *statistics, char *text,
 			     const char *sampled)
 {
 	unsigned threads = statistics->roster.threads_managed;
-	(void)snprintf(text, size, "%s%u thread%s managed, %" PRIu64 " leased", sampled, threads,
-		       nm_plural(threads, "", "s"), statistics->leases);
+	(void)snprintf(text, size, "%s%u thread%s managed, %" PRIu64 " assigned", sampled, threads,
+		       nm_plural(threads, "", "s"), statistics->assigned);
 }
 
 /* Policy "auto" works without accesses, if it knows where threads run. */

@@ -303,29 +303,23 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	append_verdict(entry, context, verdict);
 }
 
-struct lease_words {
+struct move_words {
 	const char *name, *text;
 	int priority;
 };
 
-static const struct lease_words lease_words[] = {
-	[NM_LEASE_EXPIRED] = {"expired", "restored: idle", LOG_INFO},
-	[NM_LEASE_FOREIGN] = {"external", "changed externally; no longer managed", LOG_NOTICE},
-	[NM_LEASE_RESET] = {"reset", "reset by the kernel with its cpuset", LOG_INFO},
-	[NM_LEASE_UNDONE] = {"undone", "changed back to the original one", LOG_INFO},
-	[NM_LEASE_WIDENED] = {"arrived", "restored: arrived on its node", LOG_INFO},
-	[NM_LEASE_UNSEEN] = {"unseen", "restored: not seen on its node in time", LOG_INFO},
-	[NM_LEASE_INHERITED] = {"inherited", "restored: inherited from a leased thread", LOG_INFO},
-	[NM_LEASE_GONE] = {"gone", "no longer leased: thread ended", LOG_DEBUG},
-	[NM_LEASE_FAILED] = {"failed", "not restored, will be tried again", LOG_WARNING},
-	[NM_LEASE_RETURNED] = {"restored", "restored", LOG_INFO},
+static const struct move_words move_words[] = {
+	[NM_MOVE_FOREIGN] = {"external", "changed externally; no longer managed", LOG_NOTICE},
+	[NM_MOVE_INHERITED] = {"inherited", "restored: inherited from a moved thread", LOG_INFO},
+	[NM_MOVE_FAILED] = {"failed", "not restored, will be tried again", LOG_WARNING},
+	[NM_MOVE_RETURNED] = {"restored", "restored", LOG_INFO},
 };
 
-void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event)
+void nm_entry_move(struct nm_entry *entry, const struct nm_move_event *event)
 {
-	const struct lease_words *words = &lease_words[event->kind];
-	nm_entry_begin(entry, NM_MESSAGE_LEASE, words->priority);
-	nm_entry_field(entry, "LEASE", "%s", words->name);
+	const struct move_words *words = &move_words[event->kind];
+	nm_entry_begin(entry, NM_MESSAGE_AFFINITY, words->priority);
+	nm_entry_field(entry, "AFFINITY", "%s", words->name);
 	nm_entry_set_decision(entry, event->decision);
 	nm_entry_field(entry, "PID", "%u", event->pid);
 	nm_entry_field(entry, "TID", "%u", event->tid);

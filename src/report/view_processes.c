@@ -16,7 +16,7 @@ struct sum {
 	double run;		    /* in CPUs; NaN: not known for any thread */
 	double operations, traffic; /* of the threads with a known intensity */
 	int64_t last_decision;	    /* -1: none in the history */
-	uint32_t leases;
+	uint32_t assigned;
 	uint32_t *on_node; /* number of threads per node; nr_nodes values */
 };
 
@@ -36,8 +36,7 @@ static void add_decision(struct sum *sum, uint64_t id)
 		sum->last_decision = (int64_t)id;
 }
 
-static void add_thread(const struct nm_view *view, const struct nm_snap_thread *thread,
-		       uint64_t decision, struct sum *sum)
+static void add_thread(const struct nm_snap_thread *thread, uint64_t decision, struct sum *sum)
 {
 	add_decision(sum, decision);
 	add_work(thread, sum);
@@ -49,7 +48,7 @@ static void add_thread(const struct nm_view *view, const struct nm_snap_thread *
 		sum->latency += thread->latency * thread->latency_samples;
 		sum->latency_samples += thread->latency_samples;
 	}
-	sum->leases += nm_actuator_holds(view->actuator, thread->tid, thread->start_ticks);
+	sum->assigned += thread->assigned >= 0;
 	if (thread->main_node >= 0)
 		sum->on_node[thread->main_node]++;
 }
@@ -78,8 +77,7 @@ static struct sum *sum_processes(const struct nm_view *view, const uint64_t *las
 		sums[i].last_decision = -1;
 	}
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
-		add_thread(view, &snapshot->threads[i], last[i],
-			   &sums[snapshot->threads[i].process]);
+		add_thread(&snapshot->threads[i], last[i], &sums[snapshot->threads[i].process]);
 	qsort(sums, count, sizeof(*sums), compare_sums);
 	*ret_count = count;
 	return sums;
@@ -129,7 +127,7 @@ static void fill_sum(const struct nm_view *view, const struct sum *sum, struct n
 	row->run_share = sum->run;
 	if (sum->traffic > 0)
 		row->intensity = sum->operations / sum->traffic;
-	row->leases = sum->leases;
+	row->assigned = sum->assigned;
 	row->last_decision = sum->last_decision;
 }
 
@@ -284,8 +282,6 @@ static json_t *process_json(const struct nm_view *view, const struct nm_process 
 	row.state = state_of(view, process, seen != NULL);
 	row.steer = nm_steer_name(process->steering.value);
 	row.rss_bytes = (int64_t)process->rss_bytes;
-	if (managed && process->runtime != NM_RUNTIME_NONE)
-		row.runtime = nm_runtime_name(process->runtime);
 	fill_reason(view, process, managed && seen, text, &row);
 	if (managed && seen) {
 		fill_sum(view, seen, &row);

@@ -94,7 +94,7 @@ static json_t *thread_json(const struct nm_view *view, const struct nm_snap_thre
 		.performance = thread->performance,
 		.relative_performance = thread->relative,
 		.run_share = thread->run_share,
-		.leased = nm_actuator_holds(view->actuator, thread->tid, thread->start_ticks),
+		.assigned_node = nm_topology_os_id(view->topology, thread->assigned),
 		.last_decision = decision ? (int64_t)decision : -1,
 	};
 	return nm_row_json(&nm_thread_table, &row);

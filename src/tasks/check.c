@@ -271,7 +271,7 @@ static bool is_unrestricted(struct nm_roster *roster, int directory, hwloc_const
 	       (!root || hwloc_bitmap_isincluded(roster->topology->possible, whole));
 }
 
-/* Determines the original affinity: `current`, unless that is of a lease on the thread. */
+/* Determines the original affinity: `current`, unless the thread is being moved. */
 static void take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
 			  hwloc_const_bitmap_t current)
 {
@@ -286,9 +286,9 @@ static void take_original(struct nm_roster *roster, struct nm_roster_thread *thr
 				     &roster->costly, whole) < 0 ||
 	    !hwloc_bitmap_isincluded(current, whole))
 		hwloc_bitmap_copy(whole, current);
-	if (!roster->leases.original ||
-	    !roster->leases.original(roster->leases.context, member->tid, member->start_ticks,
-				     current, &original, &unrestricted)) {
+	if (!roster->moves.original ||
+	    !roster->moves.original(roster->moves.context, member->tid, member->start_ticks,
+				    current, &original, &unrestricted)) {
 		unrestricted = is_unrestricted(roster, directory, current, whole);
 		original = unrestricted ? current : whole;
 	}
@@ -304,8 +304,8 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread,
 {
 	struct nm_platform *platform = roster->platform;
 	uint32_t tid = thread->member.tid;
-	if (thread->original && roster->leases.holds &&
-	    roster->leases.holds(roster->leases.context, tid, thread->member.start_ticks))
+	if (thread->original && roster->moves.is_moving &&
+	    roster->moves.is_moving(roster->moves.context, tid, thread->member.start_ticks))
 		return 0;
 
 	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());

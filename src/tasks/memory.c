@@ -22,11 +22,10 @@
 #define SLACK 64
 
 struct given {
-	uint32_t id; /* tid of a FOREIGN or MANAGED thread, or pid of a RELEASED process */
+	uint32_t id; /* tid of a FOREIGN thread, or pid of a RELEASED process */
 	uint64_t start_ticks;
 	enum nm_eligibility eligibility;
 	uint64_t domain;
-	uint64_t undone_ns; /* of a MANAGED thread: nm_roster_note_undone() */
 };
 
 struct nm_released_list {
@@ -68,18 +67,10 @@ bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uin
 	return find_given(memory, id, start_ticks, eligibility) != NULL;
 }
 
-static bool is_recent(uint64_t undone_ns, uint64_t now_ns)
-{
-	return undone_ns && nm_roster_age(now_ns, undone_ns) < NM_ROSTER_UNDONE_NS;
-}
-
 /* A task that cannot be read counts as alive: an unnecessary entry does no harm. */
 static bool is_gone(struct nm_platform *platform, const struct given *given)
 {
 	struct nm_proc_stat stat;
-	if (given->eligibility == NM_ELIGIBILITY_MANAGED &&
-	    !is_recent(given->undone_ns, platform->ops->now_ns(platform)))
-		return true;
 	int r = nm_proc_stat_of(platform, given->id, given->id, &stat);
 	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
 }
@@ -153,17 +144,6 @@ void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *pla
 	memory->changed = true;
 }
 
-bool nm_roster_remember_undone(struct nm_released_list *memory, struct nm_platform *platform,
-			       uint32_t tid, uint64_t start_ticks, uint64_t domain, uint64_t now_ns)
-{
-	nm_roster_remember(memory, platform, tid, start_ticks, NM_ELIGIBILITY_MANAGED, domain);
-	struct given *given = find_given(memory, tid, start_ticks, NM_ELIGIBILITY_MANAGED);
-	bool again = is_recent(given->undone_ns, now_ns);
-	given->undone_ns = now_ns;
-	memory->changed = true;
-	return again;
-}
-
 static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks,
 		      uint64_t *ret_domain)
 {
@@ -221,18 +201,19 @@ int nm_released_list_manage(struct nm_released_list *memory, struct nm_platform 
 static const struct {
 	const char *name;
 	enum nm_eligibility eligibility;
-} kinds[] = {{"process", NM_ELIGIBILITY_RELEASED},
-	     {"thread", NM_ELIGIBILITY_FOREIGN},
-	     {"undone", NM_ELIGIBILITY_MANAGED}};
+} kinds[] = {{"process", NM_ELIGIBILITY_RELEASED}, {"thread", NM_ELIGIBILITY_FOREIGN}};
 
+/* A line of earlier versions, which is skipped. */
+#define UNDONE "undone"
+
+/* The last number had a meaning in earlier versions. */
 static size_t write_line(char *out, const struct given *given)
 {
 	size_t kind = 0;
 	while (kinds[kind].eligibility != given->eligibility)
 		kind++;
-	return (size_t)snprintf(
-		out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-		kinds[kind].name, given->id, given->start_ticks, given->domain, given->undone_ns);
+	return (size_t)snprintf(out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 " 0\n",
+				kinds[kind].name, given->id, given->start_ticks, given->domain);
 }
 
 int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
@@ -256,8 +237,9 @@ static int parse_line(const char *line, struct given *ret)
 	char kind[8];
 	char end;
 	struct given given = {0};
+	uint64_t unused;
 	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", kind, &given.id,
-		   &given.start_ticks, &given.domain, &given.undone_ns, &end) != 5 ||
+		   &given.start_ticks, &given.domain, &unused, &end) != 5 ||
 	    !given.id)
 		return -EBADMSG;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
@@ -277,12 +259,10 @@ static int parse_lines(struct nm_released_list *memory, struct nm_platform *plat
 	char *rest = NULL;
 	int result = 0;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (strncmp(line, UNDONE, strlen(UNDONE)) == 0)
+			continue;
 		int r = parse_line(line, &given);
-		if (r == 0 && given.eligibility == NM_ELIGIBILITY_MANAGED)
-			(void)nm_roster_remember_undone(memory, platform, given.id,
-							given.start_ticks, given.domain,
-							given.undone_ns);
-		else if (r == 0)
+		if (r == 0)
 			nm_roster_remember(memory, platform, given.id, given.start_ticks,
 					   given.eligibility, given.domain);
 		result = r < 0 ? r : result;

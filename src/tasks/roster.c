@@ -8,7 +8,7 @@
 #include "roster_internal.h"
 
 void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
-		   const struct nm_config *config, const struct nm_lease_lookup *leases,
+		   const struct nm_config *config, const struct nm_move_lookup *moves,
 		   struct nm_released_list *memory, struct nm_roster **ret)
 {
 	nm_auto(nm_roster_freep) struct nm_roster *roster = nm_must(calloc(1, sizeof(*roster)));
@@ -16,8 +16,8 @@ void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topol
 	roster->topology = topology;
 	roster->config = config;
 	roster->memory = memory;
-	if (leases)
-		roster->leases = *leases;
+	if (moves)
+		roster->moves = *moves;
 	roster->own_pid = (uint32_t)getpid();
 	roster->thread_of = nm_tidmap_new();
 	roster->process_of = nm_tidmap_new();
@@ -54,15 +54,8 @@ void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *top
 
 /* ---- events ---- */
 
-static void on_fork(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
+static void on_fork(struct nm_roster *roster, const struct nm_task_event *event)
 {
-	struct nm_process *parent = nm_roster_process(roster, event->parent_pid);
-	if (parent)
-		parent->last_spawn_ns = now_ns;
-	struct nm_roster_thread *by = nm_roster_find_thread(roster, event->parent_tid);
-	if (by && event->pid != event->parent_pid)
-		by->member.forked = true;
-
 	/* The number was reused: the data of its previous owner is dropped. */
 	struct nm_roster_thread *stale = nm_roster_find_thread(roster, event->tid);
 	if (stale)
@@ -83,7 +76,6 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->started_ns = now_ns;
 	process->checked_ns = 0;
 	process->cpu_share = 0;
-	process->last_spawn_ns = 0;
 	process->eligibility = NM_ELIGIBILITY_IDLE;
 	process->program_state = NM_PROGRAM_AWAITED;
 	process->program = 0;
@@ -114,7 +106,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 
 	switch (event->kind) {
 	case NM_TASK_FORK:
-		on_fork(roster, event, now_ns);
+		on_fork(roster, event);
 		break;
 	case NM_TASK_EXEC:
 		on_exec(roster, event, now_ns);
@@ -179,7 +171,7 @@ static bool is_outdated(const struct nm_roster *roster, const struct nm_process 
 }
 
 /* A small process is checked in every interval while it is new, because its memory grows; other
- * running processes when their age has doubled. A managed process that sleeps may have leases. */
+ * running processes when their age has doubled. A managed process that sleeps may be moved. */
 static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
 		   uint64_t now_ns)
 {
@@ -291,18 +283,18 @@ static void update_threads(struct nm_roster *roster, const struct nm_figures *fi
 	roster->waiting = looks.waiting;
 }
 
-static bool is_leased(const struct nm_roster *roster, const struct nm_roster_thread *thread)
+static bool is_moving(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	return roster->leases.holds &&
-	       roster->leases.holds(roster->leases.context, thread->member.tid,
-				    thread->member.start_ticks);
+	return roster->moves.is_moving &&
+	       roster->moves.is_moving(roster->moves.context, thread->member.tid,
+				       thread->member.start_ticks);
 }
 
 static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 {
 	for (size_t i = roster->nr_threads; i-- > 0;) {
 		struct nm_roster_thread *thread = roster->threads[i];
-		if (!is_leased(roster, thread) &&
+		if (!is_moving(roster, thread) &&
 		    nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
 			nm_roster_remove_thread(roster, thread);
 	}
@@ -351,17 +343,13 @@ static bool is_only_watched(const struct nm_roster *roster, const struct nm_rost
 		nm_config_follows_pages(roster->config));
 }
 
-/* The actuator restores the original affinity of a thread that is not a member. */
 static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	if ((is_observed(thread) || is_beside_movable(roster, thread)) && is_leased(roster, thread))
-		return false;
 	return thread->eligibility == NM_ELIGIBILITY_MANAGED || is_only_watched(roster, thread);
 }
 
 static struct nm_member member_of(const struct nm_roster *roster, struct nm_roster_thread *thread)
 {
-	thread->member.leased = is_leased(roster, thread);
 	thread->member.only_watched = is_only_watched(roster, thread);
 	thread->member.left_alone = is_movable(thread) && thread->process->left_alone;
 	struct nm_member member = thread->member;
@@ -464,14 +452,6 @@ void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ti
 	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (thread)
 		thread->checked_ns = 0;
-}
-
-bool nm_roster_note_undone(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
-			   uint64_t now_ns)
-{
-	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
-	return thread && nm_roster_remember_undone(roster->memory, roster->platform, tid,
-						   start_ticks, thread->process->domain, now_ns);
 }
 
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks)

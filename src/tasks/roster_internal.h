@@ -25,7 +25,7 @@ struct nm_roster {
 	struct nm_platform *platform;
 	const struct nm_topology *topology;
 	const struct nm_config *config;
-	struct nm_lease_lookup leases;
+	struct nm_move_lookup moves;
 	struct nm_released_list *memory;
 	struct nm_cgroups *cgroups;
 	struct nm_costly costly; /* in this interval */
@@ -122,9 +122,4 @@ bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uin
 			 enum nm_eligibility eligibility);
 void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
 			uint64_t start_ticks, enum nm_eligibility eligibility, uint64_t domain);
-/* nm_roster_note_undone() */
-bool nm_roster_remember_undone(struct nm_released_list *memory, struct nm_platform *platform,
-			       uint32_t tid, uint64_t start_ticks, uint64_t domain,
-			       uint64_t now_ns);
-
 #endif

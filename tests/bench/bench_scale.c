@@ -6,8 +6,8 @@
  * the snapshot, LBMA, the plan and the verdicts. tick_growth_exponent is the exponent k of the
  * growth, time ~ threads^k, from the smallest to the largest number. auto_tick_ms_* is the snapshot
  * and decision of an interval under policy "auto" with the same threads once all are known; nothing
- * is leased, as there is no ledger, and no page is moved. Finally, the table of pages with a
- * million entries under ten million distinct pages.
+ * is moved, as there is no runtime directory, and no page is moved. Finally, the table of pages
+ * with a million entries under ten million distinct pages.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -346,8 +346,6 @@ static void open_daemon(struct scale *scale)
 	daemon->pipeline.roster = scale->roster;
 	nm_trial_new(7, &daemon->trial.group);
 	nm_journal_new(&daemon->journal);
-	check(nm_actuator_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
-			      &daemon->pipeline.actuator));
 	check(nm_moves_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
 			   &daemon->pipeline.moves));
 	daemon->pipeline.assignments = nm_assignments_new();
@@ -359,7 +357,6 @@ static void close_daemon(struct nm_daemon *daemon)
 	nm_home_stage_end(daemon);
 	nm_policies_close(&daemon->pipeline.policies);
 	nm_history_clear(&daemon->history);
-	nm_actuator_free(daemon->pipeline.actuator);
 	nm_moves_free(daemon->pipeline.moves);
 	nm_assignments_free(daemon->pipeline.assignments);
 	nm_trial_free(daemon->trial.group);
@@ -382,7 +379,6 @@ static void measure_events(const struct scale *scale)
 						    .tid = pid,
 						    .parent_pid = 1,
 						    .parent_tid = 1};
-		nm_actuator_task_event(daemon->pipeline.actuator, &event);
 		nm_moves_task_event(daemon->pipeline.moves, &event);
 		nm_roster_task_event(scale->roster, &event, NM_NSEC_PER_SEC);
 		nm_home_stage_task_event(daemon, &event, NM_NSEC_PER_SEC);

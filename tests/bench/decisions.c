@@ -30,9 +30,7 @@ static const char *const usual_policies[] = {
 static const struct nm_sim_policy more_policies[] = {
 	{.name = "auto+pages",
 	 .config = "threads: { policy = \"auto\"; }; pages: { policy = \"exclusivity\"; };"},
-	{.name = "imar2-node", .config = IMAR2("affinity = \"node\";")},
-	{.name = "imar2-core", .config = IMAR2("affinity = \"core\";")},
-	{.name = "imar2-nudge", .config = IMAR2("affinity = \"transient\";")},
+	{.name = "imar2", .config = IMAR2("")},
 	{.name = "imar2-latency",
 	 .config = "threads: { policy = \"imar2-paper\"; performance = \"latency\"; };"},
 };

@@ -1,38 +1,32 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: ledger
-/* Files in the runtime directory after an unclean exit: the ledger, released threads and
- * unresponsive processes. */
+/* Files in the runtime directory after an unclean exit: moves, the ledger of an earlier version,
+ * released threads and unresponsive processes. */
+#include "../support/machine.h"
 #include "folder.h"
-#include "numa-migrd/ledger.h"
+#include "numa-migrd/move.h"
 #include "numa-migrd/tasks.h"
 #include "numa-migrd/worker.h"
 
 #define BOOT "0b5d2a86-8bd1-4a7e-9d6c-5a4e8f6d3c11"
 
-static void look(const struct nm_ledger_contents *contents)
+/* Restores from it on a machine where the stat of every thread is empty. */
+static void restore(const struct fuzz_input *input, const char *name)
 {
-	for (size_t i = 0; i < contents->count; i++) {
-		const struct nm_ledger_entry *entry = &contents->entries[i];
-		FUZZ_REQUIRE(entry->tid && entry->pid);
-		FUZZ_REQUIRE(hwloc_bitmap_weight(entry->original) > 0);
-		FUZZ_REQUIRE(hwloc_bitmap_weight(entry->target) > 0);
-	}
-	FUZZ_REQUIRE((contents->bad_lines > 0) == (contents->first_bad_line > 0));
-}
+	struct fuzz_platform fuzz = fuzz_platform_returning("", 0);
+	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
+	const struct nm_restore_input files = {.platform = &fuzz.platform,
+					       .topology = topology,
+					       .directory = folder(),
+					       .boot_id = BOOT};
+	struct nm_restoration found = {0};
 
-static void read_ledger(const struct fuzz_input *input)
-{
-	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
-	struct nm_ledger_contents contents = {0};
-
-	folder_write(NM_LEDGER_NAME, input->data, input->size);
-	int r = nm_ledger_read(folder(), BOOT, &contents);
+	folder_write(name, input->data, input->size);
+	int r = strcmp(name, NM_MOVES_NAME) == 0 ? nm_moves_restore(&files, &found)
+						 : nm_ledger_restore(&files, &found);
 	FUZZ_REQUIRE(r == 0 || r == -EBADMSG);
-	if (r == 0)
-		look(&contents);
-	nm_ledger_contents_clear(&contents);
-	r = nm_ledger_open(folder(), BOOT, &ledger);
-	FUZZ_REQUIRE(r == 0 || r == -EBADMSG);
+	FUZZ_REQUIRE(r < 0 || (found.bad_lines > 0) == (found.first_bad_line > 0));
+	FUZZ_REQUIRE(fuzz.open == 0);
 }
 
 /* Reads it on a machine where the stat of every thread contains the rest of the input. */
@@ -67,11 +61,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input input = {data, size};
 
 	uint8_t file = fuzz_byte(&input) & 3;
-	if (file & 1)
+	if (file == 1)
 		read_released(&input);
-	else if (file)
+	else if (file == 2)
 		read_unanswered(&input);
 	else
-		read_ledger(&input);
+		restore(&input, file ? NM_MOVES_NAME : NM_LEDGER_NAME);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SECURITY: many-mappings, runtimes, proc-sys
+// SECURITY: many-mappings, proc-sys
 /* Parses /proc/PID/maps and numa_maps in lines and in pieces. */
 #include "../../src/mover/mappings.h"
 #include "../support/machine.h"

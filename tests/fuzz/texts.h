@@ -105,9 +105,10 @@ static const struct {
 	{"ledger", "\x01", 1,
 	 "42 (a) S 1 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 9 9 9 1 1 28 0 0 0 0 0 0 0 0 "
 	 "0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n\xff"
-	 "numa-migrd-given-back 4 " BOOT "\nprocess 42 4242 7 0\nundone 43 9 7 5\n"},
+	 "numa-migrd-given-back 4 " BOOT "\nprocess 42 4242 7 0\nthread 43 9 7 0\n"},
 	{"ledger", "\x02", 1,
 	 "numa-migrd-unanswered 1 " BOOT "\nprocess 42 4242 99999999999\nworker 43 9 1000\n"},
+	{"ledger", "\x03", 1, "numa-migrd-moves 1 " BOOT "\n"},
 
 	{"steer", "\x00", 1, "\x01\x00\x02on\x00\x01\x05\x02off\x00"},
 	{"steer", "", 0, "observe\n"},

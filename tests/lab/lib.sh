@@ -164,7 +164,7 @@ settings_soft_dirty() { # PARAMETERS COMMAND…
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); };
 		sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
-		threads: { policy = "lbma"; affinity = "auto"; };
+		threads: { policy = "lbma"; };
 	SETTINGS
 }
 
@@ -248,33 +248,54 @@ workers_masked() { # CPUS PID…: compares their affinities with CPUS
 	done
 }
 
-leased() { workers_masked 4-5 "$1"; } # PID
+# Whether its threads run on node 2, and the service has moved one of them.
+moved() { # PID
+	workers_on 2 "$1" && { has_entry RESULT=applied "PID=$1" || has_entry RESULT=applied "PID_2=$1" ||
+		has_entry RESULT=asked "PID=$1"; }
+}
 
 declare -A at_home=() # in how many looks one after the other, by process
 readonly HOME_LOOKS=8
 
-# Each of them is leased, or has been at its memory for some seconds without a lease: the kernel has moved it there,
-# and there is nothing to lease.
-leased_or_home() { # PID…
+# Each of them has been moved, or has been at its memory for some seconds without that: the kernel has moved it there,
+# and there is nothing to do.
+moved_or_home() { # PID…
 	local pid all=0
 	for pid; do
-		! leased "$pid" || continue
+		! moved "$pid" || continue
 		if workers_on 2 "$pid"; then at_home[$pid]=$((${at_home[$pid]:-0} + 1)); else at_home[$pid]=0; fi
 		((at_home[$pid] >= HOME_LOOKS)) || all=1
 	done
 	return "$all"
 }
 
-# A COMMAND that starts a misplaced program and sets `started` to its id, until its threads are leased on node 2,
-# where their memory is. If the kernel takes them there, the next one is started.
-lend() { # COMMAND…
+# A COMMAND that starts a misplaced program and sets `started` to its id, until the service has moved its
+# threads to node 2, where their memory is. If the kernel takes them there, the next one is started.
+get_moved() { # COMMAND…
 	local attempt
 	for attempt in 1 2 3; do
 		"$@"
-		wait_for 40 leased_or_home "$started" && leased "$started" && return
-		note "attempt $attempt: not leased: $*" >&2
+		wait_for 40 moved_or_home "$started" && moved "$started" && return
+		note "attempt $attempt: not moved: $*" >&2
 	done
 	return 1
+}
+
+# Narrows the affinity of the last thread of each to node 2 and writes it to the service's record, as a service has left it
+# that was killed within a move. The service must not run, or be stopped.
+narrow_as_in_a_move() { # PID…
+	local record=/run/numa-migrd/moves pid tid stat now
+	[[ -e $record ]] || install -o numa-migrd -g numa-migrd -m 600 /dev/null $record
+	read -r now _ </proc/uptime
+	{
+		printf '%-511s\n' "numa-migrd-moves 1 $(cat /proc/sys/kernel/random/boot_id)"
+		for pid; do
+			tid=$(threads_of "$pid" | sort -n | tail -n 1)
+			read -ra stat <<<"$(sed 's/.*) //' "/proc/$pid/task/$tid/stat")"
+			printf '%-511s\n' "give $tid $pid ${stat[19]} ${now/./} 1 ${stat[3]} $(stat -c %u "/proc/$pid") 0 0 0 1 0-7 4-5 ."
+			taskset -p -c 4-5 "$tid" >/dev/null
+		done
+	} >$record
 }
 
 unit_pid() { systemctl show -P MainPID "$1"; }

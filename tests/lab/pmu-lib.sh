@@ -106,7 +106,7 @@ settings_pmu() { # POLICY TEXT COMMAND…
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); min_rss_mb = 1; };
 		sampling: { source = "event"; event = "numalab/period=4999/"; $UNCAPPED };
-		threads: { policy = "$policy"; affinity = "auto"; $text };
+		threads: { policy = "$policy"; $text };
 		$groups
 	SETTINGS
 }

@@ -117,7 +117,6 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	struct nm_platform *platform = daemon->pipeline.platform;
 	const struct nm_sim_figures figures = nm_sim_figures(trial->sim);
 	nm_drain(daemon);
-	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	nm_moves_poll(daemon->pipeline.moves, platform->ops->now_ns(platform));
 	/* The sum of steps may differ slightly from that time. */
 	if (figures.time_s + 1e-6 < trial->next_wakeup_s)

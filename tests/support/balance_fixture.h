@@ -93,12 +93,12 @@ static inline void workload_split(struct workload *workload, const enum nm_dtas_
 	balancer->split = true;
 	balancer->cpu_types = nm_must(calloc(topology->nr_cpus, sizeof(*types)));
 	memcpy(balancer->cpu_types, types, topology->nr_cpus * sizeof(*types));
-	balancer->leasable =
+	balancer->cpus_of_type =
 		nm_must(calloc((size_t)topology->nr_nodes * TYPES, sizeof(hwloc_bitmap_t)));
 	for (unsigned i = 0; i < topology->nr_nodes * TYPES; i++) {
-		balancer->leasable[i] = nm_must(hwloc_bitmap_alloc());
+		balancer->cpus_of_type[i] = nm_must(hwloc_bitmap_alloc());
 		nm_dtas_cpus(topology, types, (int)(i / TYPES), (enum nm_dtas_type)(i % TYPES),
-			     balancer->leasable[i]);
+			     balancer->cpus_of_type[i]);
 	}
 }
 

@@ -29,7 +29,7 @@
 #define FAKE_THREAD(pid, tid, run)                                                                 \
 	"{\"tid\":" #tid ",\"pid\":" #pid ",\"comm\":\"worker\",\"cpu\":5,\"node\":2,"             \
 	"\"preferred_node\":0,\"local_share\":0.02,\"relative_performance\":0.8,"                  \
-	"\"run_share\":" #run ",\"leased\":true}"
+	"\"run_share\":" #run ",\"assigned_node\":1}"
 
 #define FAKE_NODE(number, cpus, load, share)                                                       \
 	"{\"node\":" #number ",\"cpus\":\"" cpus "\",\"load\":" #load ",\"threads\":1,"            \
@@ -39,7 +39,8 @@
 /* Some values of the second and third process are unavailable. */
 static const char fake_document[] =
 	"{\"status\":{\"version\":\"0.1.0\",\"source\":\"ibs\",\"policy\":\"imar2\","
-	"\"processes_managed\":2,\"threads_managed\":3,\"leases\":1,\"samples\":5000000000,\"local_"
+	"\"processes_managed\":2,\"threads_managed\":3,\"threads_assigned\":1,\"samples\":"
+	"5000000000,\"local_"
 	"share\":0.75,"
 	"\"paused\":false,\"summary\":\"caf\xc3\xa9 \\u001b[31m\",\"tuple\":[1,-2]},"
 	"\"nodes\":[" FAKE_NODE(0, "0-3", 1.0, 0.6) "," FAKE_NODE(
@@ -73,7 +74,7 @@ static const char fake_document[] =
 							   "\"home\":1,\"local_"
 							   "share\":0.974,"
 							   "\"latency_cycles\":312.4,"
-							   "\"performance\":12345.0,\"leases\":"
+							   "\"performance\":12345.0,\"assigned\":"
 							   "1,\"run_share\":1.62,"
 							   "\"intensity\":0.25,\"last_decision\":"
 							   "17,\"memory_shares\":[0."
@@ -293,7 +294,7 @@ static inline int fake_status_text(sd_bus *bus, const char *path, const char *in
 				   sd_bus_error *error)
 {
 	(void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
-	return sd_bus_message_append(reply, "s", "12 threads managed, 3 leased\x1b[31m");
+	return sd_bus_message_append(reply, "s", "12 threads managed, 3 assigned\x1b[31m");
 }
 
 /* FAKE_CGROUP is the cgroup of the unit, so that a test chooses it. */

@@ -465,21 +465,17 @@ static inline bool all_at_home(void)
 static inline void open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_lease_lookup leases = {.original = nm_actuator_original,
-					 .holds = nm_actuator_holds};
+	struct nm_move_lookup moves = {.original = nm_moves_original,
+				       .is_moving = nm_moves_is_moving};
 	assert_int_equal(machine_physmap(pipeline->topology, &pipeline->physmap), 0);
 	nm_metrics_new(pipeline->topology, true, &pipeline->metrics);
-	assert_int_equal(nm_actuator_new(pipeline->platform, pipeline->topology,
-					 daemon->runtime.directory, "boot", nm_report_lease, daemon,
-					 &pipeline->actuator),
-			 0);
 	assert_int_equal(nm_moves_new(pipeline->platform, pipeline->topology,
-				      daemon->runtime.directory, "boot", nm_report_lease, daemon,
+				      daemon->runtime.directory, "boot", nm_report_move, daemon,
 				      &pipeline->moves),
 			 0);
 	pipeline->assignments = nm_assignments_new();
-	leases.context = pipeline->actuator;
-	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
+	moves.context = pipeline->moves;
+	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &moves,
 		      daemon->runtime.released, &pipeline->roster);
 	nm_trial_stage_open(daemon);
 	pipeline->verifier = nm_verifier_new();
@@ -495,7 +491,6 @@ static inline void open_daemon(void)
 	nm_journal_new(&daemon->journal);
 	assert_int_equal(nm_config_default(&daemon->config), 0);
 	daemon->config->threads.policy = NM_POLICY_IMAR2;
-	daemon->config->threads.affinity = NM_AFFINITY_AUTO;
 	daemon->config->verify.control_percent = 0;
 	nm_released_list_new(&daemon->runtime.released);
 	daemon->runtime.directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -535,7 +530,7 @@ static inline int world_close(void **state)
 {
 	struct nm_daemon *daemon = &world.daemon;
 	(void)state;
-	(void)nm_actuator_return_all(daemon->pipeline.actuator);
+	(void)nm_moves_end(daemon->pipeline.moves);
 	const struct fake_thread *trace = fake_trace(world.fake);
 	nm_pipeline_close(daemon);
 	nm_pipeline_clear(daemon);

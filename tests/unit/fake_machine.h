@@ -79,7 +79,7 @@ struct fake {
 	uint64_t free_kb, cached_kb; /* of each node; free_kb 0: not reported */
 	bool remembers;		     /* the kernel keeps the affinity set by the user (since 6.2) */
 	bool no_uptime;
-	bool sched_ext; /* a scheduler of sched_ext is active */
+	bool sched_ext;	 /* a scheduler of sched_ext is active */
 	bool no_cpusets; /* as with cgroup v1: unreadable, all online CPUs allowed */
 	struct fake_thread threads[FAKE_THREADS];
 	unsigned identities;

@@ -150,11 +150,11 @@ static inline void fake_write_stat(const struct fake *fake, const struct fake_th
 {
 	snprintf(text, size,
 		 "%u (%s) %c %u %u %u 0 -1 %u 11 0 12 0 %" PRIu64 " 14 0 0 20 %d %u 0 %" PRIu64
-		 " 4096 25 18446744073709551615 1 1 0"
+		 " 4096 %" PRIu64 " 18446744073709551615 1 1 0"
 		 " 0 0 0 0 0 0 0 0 0 %d %d 0 %u 0 0 0 0 0 0 0 0 0 0 0\n",
 		 t->tid, t->comm, t->state, t->ppid, t->pid, t->session, t->flags, t->ran_ticks,
-		 t->nice, fake_threads_of(fake, t->pid), t->start_ticks, t->tid == t->pid ? 17 : -1,
-		 t->processor, t->policy);
+		 t->nice, fake_threads_of(fake, t->pid), t->start_ticks, t->rss_kb / 4,
+		 t->tid == t->pid ? 17 : -1, t->processor, t->policy);
 }
 
 static inline void fake_write_list(uint64_t cpus, char *text, size_t size)

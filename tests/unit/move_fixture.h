@@ -20,7 +20,7 @@ struct world {
 	char root[128];
 	int directory;
 	struct nm_moves *moves;
-	struct nm_lease_event events[WORLD_EVENTS];
+	struct nm_move_event events[WORLD_EVENTS];
 	unsigned nr_events;
 	uint64_t next_id;
 	double busy_share[8];
@@ -29,7 +29,7 @@ struct world {
 static struct world *world;
 static struct fake *fake;
 
-static inline void world_on_event(void *context, const struct nm_lease_event *event)
+static inline void world_on_event(void *context, const struct nm_move_event *event)
 {
 	struct world *one = context;
 	if (one->nr_events < WORLD_EVENTS)
@@ -92,7 +92,7 @@ static inline unsigned world_node_of(uint32_t tid)
 	return (unsigned)fake_get(fake, tid)->processor / 2;
 }
 
-static inline unsigned world_reported(enum nm_lease_event_kind kind, uint32_t tid)
+static inline unsigned world_reported(enum nm_move_event_kind kind, uint32_t tid)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < world->nr_events; i++)
@@ -181,8 +181,13 @@ static inline void world_tick(void)
 /* Restores as `--restore` does. Returns the number restored, or a negative errno. */
 static inline int world_restore(struct nm_restoration *found)
 {
-	return nm_moves_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT,
-				world_on_event, world, found);
+	const struct nm_restore_input input = {.platform = &fake->platform,
+					       .topology = world->topology,
+					       .directory = world->directory,
+					       .boot_id = WORLD_BOOT,
+					       .on_event = world_on_event,
+					       .context = world};
+	return nm_moves_restore(&input, found);
 }
 
 static inline void assert_no_trace(void)

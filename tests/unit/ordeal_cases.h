@@ -23,10 +23,8 @@
 		"Paused; affinities not restored: N ", "Stopped; affinities not restored: N "
 #define OF_SAMPLING "Sampling of ", "Nothing moved: Sampling "
 #define OF_LEDGER                                                                                  \
-	"Ledger not opened: E", "Moves not recorded: E",              \
-		"Ledger not replayed: E",                            \
-		"Runtime directory unusable: E", "given-back in the runtime ",      \
-		"unanswered in the runtime ", "Exiting: E"
+	"Moves not recorded: E", "Affinities not restored: E", "Runtime directory unusable: E",    \
+		"given-back in the runtime ", "unanswered in the runtime ", "Exiting: E"
 #define OF_METRICS                                                                                 \
 	"metrics.file …/figures.prom not written: E", "metrics.file …/figures.prom written again"
 #define OF_CONFIG "…/numa-migrd.conf", "…/parameters", "Reload failed: …/numa-migrd.conf"
@@ -45,7 +43,7 @@ static const struct ordeal_case {
 	 "open_directory",
 	 "opens the directory of a process, thread or cgroup",
 	 "the process or thread is skipped until the next interval; inheritors of "
-	 "leases are searched for again",
+	 "affinities are searched for again",
 	 "RCU and short locks of the kernel",
 	 "–",
 	 {ENOENT, ESRCH, EACCES, EMFILE, ENFILE, ENOMEM},
@@ -62,7 +60,7 @@ static const struct ordeal_case {
 	 "–",
 	 {ENOENT, ESRCH, EACCES, EIO, EMFILE, EFBIG, ENOMEM},
 	 MAY_NOT_START | MAY_END | IS_LOGGED,
-	 {OF_AFFINITIES, CUT_SHORT, "Ledger not replayed: E",
+	 {OF_AFFINITIES, CUT_SHORT, "Affinities not restored: E",
 	  "Only first touches sampled: ", "kernel.numa_balancing migrates the same pages"}},
 	{GATE_LIST_DIRECTORY,
 	 "list_directory",
@@ -104,8 +102,8 @@ static const struct ordeal_case {
 	{GATE_AFFINITY_SET,
 	 "affinity_set",
 	 "sched_setaffinity(2)",
-	 "the move counts as refused; an affinity that is not restored stays in the "
-	 "ledger, and is tried again",
+	 "the move counts as refused; an affinity that is not restored stays "
+	 "recorded, and is tried again",
 	 "the migration thread of the CPU, which has the highest priority",
 	 "–",
 	 {ESRCH, EPERM, EINVAL, ENOMEM},
@@ -179,8 +177,7 @@ static const struct ordeal_case {
 	{GATE_ASK,
 	 "ask",
 	 "sends a request about memory to a worker; ETIMEDOUT: the worker never answers",
-	 "the location of the pages, or the runtime, stays unknown; without an answer "
-	 "about the runtime no lease is given, after an error threads are leased",
+	 "the location of the pages, or the program, stays unknown",
 	 "nothing: the worker makes the call",
 	 "1 s, then the worker is replaced",
 	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT},
@@ -188,8 +185,8 @@ static const struct ordeal_case {
 	 {NULL}},
 	{GATE_OPENAT,
 	 "openat",
-	 "opens the configuration, the ledger, or a file of /sys",
-	 "without a configuration or ledger the service does not start; a reload keeps "
+	 "opens the configuration, the record of moves, or a file of /sys",
+	 "without a configuration or record the service does not start; a reload keeps "
 	 "the previous configuration",
 	 "the disk; a file on a network file system is root's choice",
 	 "that of the disk",
@@ -198,8 +195,8 @@ static const struct ordeal_case {
 	 {OF_LEDGER, OF_METRICS, OF_CONFIG, "Nothing is moved: no node ranges in "}},
 	{GATE_WRITE,
 	 "write",
-	 "writes the ledger, released threads, or metrics",
-	 "a lease that cannot be written is not given; metrics are written again later",
+	 "writes the record of moves, released threads, or metrics",
+	 "a thread whose move cannot be recorded stays; metrics are written again later",
 	 "as openat",
 	 "that of the disk",
 	 {ENOSPC, EDQUOT, EIO},
@@ -207,7 +204,7 @@ static const struct ordeal_case {
 	 {OF_LEDGER, OF_METRICS, "Could not move "}},
 	{GATE_PREAD,
 	 "pread",
-	 "reads the first line and the last byte of the ledger",
+	 "reads the record of moves",
 	 "the service does not start, or does not resume",
 	 "as openat",
 	 "that of the disk",
@@ -216,7 +213,7 @@ static const struct ordeal_case {
 	 {OF_LEDGER}},
 	{GATE_FTRUNCATE,
 	 "ftruncate",
-	 "empties an old ledger, or cuts an incomplete line",
+	 "empties the record of an earlier boot",
 	 "the service does not start, or does not resume",
 	 "as openat",
 	 "that of the disk",
@@ -235,7 +232,7 @@ static const struct ordeal_case {
 	{GATE_UNLINKAT,
 	 "unlinkat",
 	 "removes a file",
-	 "the file stays; a remaining ledger has no leases",
+	 "the file stays; a remaining record is empty",
 	 "as openat",
 	 "that of the disk",
 	 {EACCES, EROFS, EIO},

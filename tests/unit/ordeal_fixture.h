@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole daemon through a life of 46 intervals, as fast as possible: start, moves, a fork under
- * a lease, a pause, reloads to other policies, an affinity set by its owner, a release, the end. In
+ * The whole daemon through a life of 46 intervals, as fast as possible: start, moves, a fork in
+ * a move, a pause, reloads to other policies, an affinity set by its owner, a release, the end. In
  * a second life policy "auto" runs from start to end. The machine is that of whole_daemon_fixture.h
  * behind the gate of ordeal_gate.h; the event loop, the sink of the journal and the mover are
  * replaced. The calls and their order are the same in each life. Include cmocka.h first.
@@ -41,7 +41,6 @@ static struct ordeal {
 	sd_event_signal_handler_t on_reload;
 	unsigned short_life;   /* intervals, instead of LIFE */
 	void (*in_each)(void); /* further actions in each interval */
-	const char *affinity;  /* threads.affinity of the whole life; NULL: leases */
 	const char *only;      /* the policy of the whole life; NULL: several policies in turn */
 } ordeal;
 
@@ -409,19 +408,16 @@ static inline void ordeal_second(void)
 
 static inline void ordeal_configure(const char *policy, const char *inject)
 {
-	/* Policy "auto" migrates memory itself. Lotteries lease also beside injected faults. */
+	/* Policy "auto" migrates memory itself. */
 	bool homes = strcmp(policy, "auto") == 0;
-	const char *pages = homes ? "watch" : "exclusivity", *affinity = homes ? "auto" : "node";
-	if (ordeal.affinity)
-		affinity = ordeal.affinity;
+	const char *pages = homes ? "watch" : "exclusivity";
 	char text[1024];
 	snprintf(text, sizeof(text),
-		 ORDEAL_GENERAL
-		 "sampling: { inject = \"%s\"; };\n"
-		 "threads: { policy = \"%s\"; affinity = \"%s\"; lease_expiry_s = 5; };\n"
-		 "pages: { policy = \"%s\"; numa_balancing = \"warn\"; };\n"
-		 "metrics: { file = \"%s/figures.prom\"; };\n",
-		 inject, policy, affinity, pages, ordeal.world->root);
+		 ORDEAL_GENERAL "sampling: { inject = \"%s\"; };\n"
+				"threads: { policy = \"%s\"; };\n"
+				"pages: { policy = \"%s\"; numa_balancing = \"warn\"; };\n"
+				"metrics: { file = \"%s/figures.prom\"; };\n",
+		 inject, policy, pages, ordeal.world->root);
 	world_configure(ordeal.world, text);
 	fixture_file(ordeal.world->root, "parameters",
 		     "page_cooldown_s = 0; max_tracked = 2000;\n");
@@ -607,8 +603,8 @@ static inline void ordeal_set_out(void)
 /* The initial machine, without files of an earlier run or failing calls. */
 static inline void ordeal_anew(void)
 {
-	static const char *const files[] = {"ledger", "ledger.new", "ledger.damaged", NM_MOVES_NAME,
-					    "figures.prom", NM_ROSTER_MEMORY_NAME};
+	static const char *const files[] = {"ledger",	   "ledger.new",   "ledger.damaged",
+					    NM_MOVES_NAME, "figures.prom", NM_ROSTER_MEMORY_NAME};
 	struct world *world = ordeal.world;
 	char path[FIXTURE_PATH + 64];
 	memcpy(world->fake, ordeal.pristine, sizeof(*world->fake));

@@ -93,18 +93,17 @@ static inline bool sweep_logged_reason(void)
 	return false;
 }
 
-/* Affinities may remain changed if the ledger lists them. */
+/* Affinities may remain changed if they are recorded. */
 static inline const char *sweep_recover(void)
 {
-	bool ledger = ordeal_there_is("ledger");
-	if (!ledger)
-		return fake_trace(ordeal.world->fake) ? "an affinity is left, and no ledger" : NULL;
+	if (!ordeal_there_is("moves"))
+		return fake_trace(ordeal.world->fake) ? "an affinity is left, and no record" : NULL;
 	if (ordeal_restore() != EXIT_SUCCESS)
 		return "--restore fails afterwards";
 	if (fake_trace(ordeal.world->fake))
 		return "--restore leaves an affinity";
-	if (ordeal_there_is("ledger"))
-		return "--restore leaves the ledger";
+	if (ordeal_there_is("moves"))
+		return "--restore leaves the record";
 	return sweep_leak();
 }
 

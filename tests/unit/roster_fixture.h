@@ -17,8 +17,8 @@ static struct nm_config *config;
 static struct nm_released_list *memory;
 static struct nm_roster *roster;
 
-/* State of the fake lease module. */
-static uint32_t leased_tid;
+/* State of the fake module of moves. */
+static uint32_t moving_tid;
 static uint32_t narrowed_tid;
 static uint64_t narrowed_original;
 static hwloc_bitmap_t reported_original;
@@ -37,10 +37,10 @@ static inline bool many_original(void *context, uint32_t tid, uint64_t start_tic
 	return true;
 }
 
-static inline bool many_holds(void *context, uint32_t tid, uint64_t start_ticks)
+static inline bool many_is_moving(void *context, uint32_t tid, uint64_t start_ticks)
 {
 	(void)context, (void)start_ticks;
-	return tid == leased_tid;
+	return tid == moving_tid;
 }
 
 /* 0: no such thread */
@@ -52,8 +52,8 @@ static inline uint64_t start_of(uint32_t tid)
 
 static inline void open_roster(void)
 {
-	struct nm_lease_lookup leases = {.original = many_original, .holds = many_holds};
-	nm_roster_new(&fake->platform, topology, config, &leases, memory, &roster);
+	struct nm_move_lookup moves = {.original = many_original, .is_moving = many_is_moving};
+	nm_roster_new(&fake->platform, topology, config, &moves, memory, &roster);
 }
 
 static inline int set_up(void **state)
@@ -63,7 +63,7 @@ static inline int set_up(void **state)
 	topology = machine_topology(4, 8);
 	topology->llc_bytes = 16U << 20;
 	reported_original = hwloc_bitmap_alloc();
-	leased_tid = narrowed_tid = 0;
+	moving_tid = narrowed_tid = 0;
 	assert_int_equal(nm_config_default(&config), 0);
 	nm_released_list_new(&memory);
 	open_roster();

@@ -93,17 +93,6 @@ static void owner_affinities_limit_moves(void **state)
 	assert_int_equal(world.daemon.tally.failed, 0);
 }
 
-static void a_lease_ends_with_the_daemon(void **state)
-{
-	(void)state;
-	overload(6, 3);
-	begin(NM_SELECTION_FIRST_FIT);
-	settle(15);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 4);
-	(void)nm_actuator_return_all(world.daemon.pipeline.actuator);
-	assert_null(fake_trace(world.fake));
-}
-
 static void missing_schedstat_is_logged_and_disables_balancing(void **state)
 {
 	(void)state;
@@ -302,74 +291,15 @@ static void the_status_contains_balancing_metrics(void **state)
 	shown_clear();
 }
 
-/* ---- yielding of leases ---- */
-
-/* All are leased to node 0 and queue for its two CPUs. */
-static void lease_all_to_node_0(void)
-{
-	const struct nm_member *members;
-	size_t count = nm_roster_members(world.daemon.pipeline.roster, &members);
-	struct nm_decision decisions[8] = {0};
-	struct nm_receipt receipts[8];
-	assert_int_equal(count, 8);
-	for (size_t i = 0; i < count; i++) {
-		decisions[i].nr_steps = 1;
-		decisions[i].steps[0] = (struct nm_step){
-			.tid = members[i].tid,
-			.pid = members[i].pid,
-			.start_ticks = members[i].start_ticks,
-			.pin = NM_STEP_LEASE,
-			.target = hwloc_bitmap_dup(world.daemon.pipeline.topology->nodes[0].cpus),
-			.original = members[i].original,
-			.unrestricted = members[i].unrestricted,
-		};
-	}
-	const struct nm_plan plan = {.decisions = decisions, .count = count};
-	nm_actuator_run(world.daemon.pipeline.actuator, &plan, world.fake->now_ns, receipts);
-	for (size_t i = 0; i < count; i++) {
-		assert_true(receipts[i].applied);
-		hwloc_bitmap_free(decisions[i].steps[0].target);
-	}
-}
-
-/* A thread whose lease has just ended because of full CPUs has a cooldown and gets no new one at
- * once. */
-static void a_yielding_thread_is_not_moved_in_the_same_interval(void **state)
-{
-	(void)state;
-	unsigned yielded = 0;
-	overload(8, 0);
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->rules.balance_begin = 100; /* not yet */
-	live(3);
-	lease_all_to_node_0();
-	config()->rules.balance_begin = 0;
-	config()->rules.balance_end = 0;
-	config()->rules.balance_persist = 1;
-	config()->rules.balance_idle_max = 0;
-	live_one();
-	const struct nm_member *members;
-	size_t count = nm_roster_members(world.daemon.pipeline.roster, &members);
-	for (size_t i = 0; i < count; i++) {
-		bool barred = members[i].barred_until > world.daemon.tally.intervals;
-		yielded += barred;
-		assert_false(barred && members[i].leased);
-	}
-	assert_int_equal(count_logged(" restored: run queue full, other nodes idle"), 1);
-	assert_true(yielded > 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(a_yielding_thread_is_not_moved_in_the_same_interval),
 		TEST(an_overloaded_node_is_relieved),
 		TEST(relief_outweighs_locality),
 		TEST(an_even_load_is_not_read),
 		TEST(queued_threads_have_a_performance),
 		TEST(owner_affinities_limit_moves),
-		TEST(a_lease_ends_with_the_daemon),
 		TEST(missing_schedstat_is_logged_and_disables_balancing),
 		TEST(a_thread_that_can_join_its_leader_moves),
 		TEST(predicted_and_measured_benefit_are_logged),

@@ -151,7 +151,7 @@ static void missing_counters_disable_dtas_and_are_logged_once(void **state)
 	assert_int_equal(longest_queue(), 1);
 }
 
-/* Leases of memory-bound threads contain only CPUs of this type. */
+/* Memory-bound threads are moved to CPUs of this type only. */
 static void types_keep_to_their_cpus(void **state)
 {
 	(void)state;
@@ -177,76 +177,9 @@ static void types_keep_to_their_cpus(void **state)
 		if (thread->processor < 2)
 			continue;
 		moved++;
-		for (unsigned cpu = 0; cpu < CPUS; cpu++)
-			if (thread->mask >> cpu & 1)
-				assert_int_equal(balancer->cpu_types[cpu], type);
+		assert_int_equal(balancer->cpu_types[thread->processor], type);
 	}
 	assert_true(moved >= 4);
-}
-
-/* Every leased thread is on CPUs of its type. */
-static unsigned count_leased(void)
-{
-	const struct nm_balancer *balancer = nm_balancer_of(&world.daemon);
-	unsigned count = 0;
-	for (size_t i = 0; i < world.nr_workers; i++) {
-		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
-		if (thread->mask == thread->own)
-			continue;
-		count++;
-		for (unsigned cpu = 0; cpu < CPUS; cpu++)
-			if (thread->mask >> cpu & 1)
-				assert_true(nm_dtas_fits(
-					balancer->cpu_types[cpu],
-					nm_balancer_thread(balancer, i)->behaviour.type, false));
-	}
-	return count;
-}
-
-/* A proposal that was refused holds no CPUs. */
-static void refused_proposals_do_not_count_as_leased(void **state)
-{
-	(void)state;
-	overload(8, 0);
-	for (size_t i = 0; i < world.nr_workers; i++)
-		world.workers[i].misses = i % 2 ? 1 : 0.00001;
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.dtas = true;
-	config()->rules.balance_idle_max = 0;
-	config()->rules.balance_persist = 5;
-	fake_fail(world.fake, FAKE_SET, 1, 1000000, EPERM);
-	live(20);
-	fake_calm(world.fake);
-	assert_true(world.daemon.tally.failed > 0);
-	assert_int_equal(world.daemon.tally.applied, 0);
-	for (size_t i = 0; i < world.nr_workers; i++)
-		assert_int_equal(nm_balancer_thread(nm_balancer_of(&world.daemon), i)->leased_as,
-				 NM_DTAS_EITHER);
-}
-
-/* All threads compute from now on. */
-static void a_new_cpu_type_assignment_ends_mismatched_leases(void **state)
-{
-	(void)state;
-	overload(8, 0);
-	for (size_t i = 0; i < world.nr_workers; i++)
-		world.workers[i].misses = i % 2 ? 1 : 0.00001;
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.dtas = true;
-	config()->rules.balance_idle_max = 0;
-	config()->rules.balance_persist = 5;
-	config()->rules.rollback = false;
-	config()->threads.lease_expiry_s = 0;
-	live(20);
-	unsigned before = count_leased();
-	assert_true(before >= 4);
-	for (size_t i = 1; i < world.nr_workers; i += 2)
-		world.workers[i].misses = 0.00001;
-	live(15);
-	print_message("%u threads leased, then %u\n", before, count_leased());
-	for (int cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(nm_balancer_of(&world.daemon)->cpu_types[cpu], NM_DTAS_COMPUTE);
-	assert_true(count_leased() < before);
 }
 
 int main(void)
@@ -259,8 +192,6 @@ int main(void)
 		TEST(nothing_is_known_without_an_answer),
 		TEST(missing_counters_disable_dtas_and_are_logged_once),
 		TEST(types_keep_to_their_cpus),
-		TEST(refused_proposals_do_not_count_as_leased),
-		TEST(a_new_cpu_type_assignment_ends_mismatched_leases),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,16 +50,13 @@ static void test_policies_of_the_papers(void **state)
 		assert_int_equal(config->threads.policy, papers[i].policy);
 		assert_string_equal(nm_config_policy_name(config), papers[i].text);
 		assert_memory_equal(&config->rules, &nm_rules_paper, sizeof(config->rules));
-		assert_int_equal(config->threads.affinity, NM_AFFINITY_CORE);
-		assert_true(config->threads.lease_expiry_s == 0);
 		assert_true(config->targets.min_cpu_percent == 0);
 		assert_int_equal(config->targets.min_rss_mb, 1);
 	}
 	nm_auto(nm_config_freep) struct nm_config *mixed =
 		accept("targets: { min_cpu_percent = 3; };\n"
-		       "threads: { affinity = \"node\"; policy = \"imar2-paper\"; };");
+		       "threads: { policy = \"imar2-paper\"; };");
 	assert_true(mixed->targets.min_cpu_percent == 3);
-	assert_int_equal(mixed->threads.affinity, NM_AFFINITY_NODE);
 	nm_auto(nm_config_freep) struct nm_config *own =
 		accept("threads: { policy = \"imar2\"; };");
 	assert_memory_equal(&own->rules, &nm_rules_own, sizeof(own->rules));
@@ -95,8 +92,6 @@ static void test_dtas(void **state)
 static void test_names(void **state)
 {
 	(void)state;
-	assert_string_equal(nm_affinity_name(NM_AFFINITY_AUTO), "auto");
-	assert_string_equal(nm_affinity_name(NM_AFFINITY_TRANSIENT), "transient");
 	assert_string_equal(nm_policy_name(NM_POLICY_NONE), "none");
 	assert_string_equal(nm_policy_name(NM_POLICY_AUTO), "auto");
 	assert_string_equal(nm_selection_name(NM_SELECTION_FIRST_FIT), "first_fit");
@@ -299,7 +294,7 @@ static void test_every_setting_lands_in_its_field(void **state)
 		"general: { interval_s = 2; dry_run = true; };\n"
 		"targets: { cgroup_attribute = \"only\"; min_rss_mb = 7; };\n"
 		"sampling: { source = \"event\"; overhead_percent = 99.5; event = \"A:B\"; };\n"
-		"threads: { policy = \"none\"; affinity = \"transient\"; };\n"
+		"threads: { policy = \"none\"; performance = \"latency\"; };\n"
 		"verify: { tolerance_percent = 4; };\n"
 		"pages: { policy = \"exclusivity\"; numa_balancing = \"manage\";\n"
 		"  also = ( \"bound\", \"isolated\" ); keep_free_percent = 10; };\n"
@@ -318,7 +313,7 @@ static void test_every_setting_lands_in_its_field(void **state)
 	assert_string_equal(config->sampling.event_place, "conf:3");
 	assert_string_equal(config->sampling.pmu, "");
 	assert_int_equal(config->threads.policy, NM_POLICY_NONE);
-	assert_int_equal(config->threads.affinity, NM_AFFINITY_TRANSIENT);
+	assert_int_equal(config->threads.performance, NM_PERFORMANCE_LATENCY);
 	assert_true(config->verify.tolerance_percent == 4);
 	assert_int_equal(config->pages.policy, NM_PAGES_EXCLUSIVITY);
 	assert_int_equal(config->pages.numa_balancing, NM_BALANCING_MANAGE);
@@ -354,7 +349,8 @@ static void test_a_later_file_wins(void **state)
 	nm_auto(nm_config_freep) struct nm_config *config = accept_files(
 		"targets: { include = ( { command = \"a\"; }, { command = \"b\"; } );\n"
 		"  exclude = ( { command = \"x\"; } ); };\n"
-		"threads: { policy = \"kmaf\"; lease_expiry_s = 9; }; pages: { also = ( \"bound\" "
+		"threads: { policy = \"kmaf\"; selection = \"first_fit\"; }; pages: { also = ( "
+		"\"bound\" "
 		"); };",
 		"targets: { include = ( { command = \"c\"; } ); };\n"
 		"threads: { policy = \"imar2-paper\"; }; pages: { also = ( \"shared\" ); };",
@@ -366,7 +362,7 @@ static void test_a_later_file_wins(void **state)
 	assert_string_equal(config->targets.include.items[0].command, "c");
 	assert_int_equal(config->targets.exclude.count, 1);
 	assert_string_equal(nm_config_policy_name(config), "imar2-paper");
-	assert_true(config->threads.lease_expiry_s == 9);
+	assert_int_equal(config->threads.selection, NM_SELECTION_FIRST_FIT);
 	assert_int_equal(config->pages.also, NM_ALSO_SHARED);
 }
 
@@ -398,9 +394,9 @@ static void test_wrong_types(void **state)
 	       "conf:1: general.interval_s: found a group, allowed: a number from 0.1 to 60");
 	refuse("general: { dry_run = 1; };",
 	       "conf:1: general.dry_run: found 1, allowed: true or false");
-	refuse("threads: { affinity = 5; };",
-	       "conf:1: threads.affinity: found 5, allowed: \"auto\", "
-	       "\"node\", \"core\", \"transient\" or \"move\"");
+	refuse("sampling: { inject = 5; };",
+	       "conf:1: sampling.inject: found 5, allowed: "
+	       "\"none\", \"numa_balancing\" or \"soft_dirty_unsafe\"");
 	refuse("threads = 5;", "conf:1: threads: found 5, allowed: a group of settings in { }");
 	refuse("pages: { also = true; };", "conf:1: pages.also: found true, allowed: a list ( ) of "
 					   "\"bound\", \"shared\" or \"isolated\"");
@@ -432,7 +428,8 @@ static void test_old_names(void **state)
 {
 	(void)state;
 	refuse("threads: { pin = \"auto\"; };",
-	       "conf:1: threads.pin: no longer a setting; use threads.affinity");
+	       "conf:1: threads.pin: no longer a setting; threads are moved, and no affinity "
+	       "stays narrowed");
 	refuse("general: { seed = 1; };",
 	       "conf:1: general.seed: no longer a setting; use the option --seed");
 	refuse("\nprofile = \"paper\";", "conf:2: profile: no longer a setting; use threads.policy "
@@ -450,20 +447,21 @@ static void test_old_names(void **state)
 
 static void test_several_at_once(void **state)
 {
-	static const char text[] = "general:\n"
-				   "{\n"
-				   "	interval_s = 0.01;\n"
-				   "	dryrun = true;\n"
-				   "};\n"
-				   "\n"
-				   "threads = { lease_expiry_s = 5000000; policy = \"best\";\n"
-				   "	affinity = \"no\"; };\n";
+	static const char text[] =
+		"general:\n"
+		"{\n"
+		"	interval_s = 0.01;\n"
+		"	dryrun = true;\n"
+		"};\n"
+		"\n"
+		"verify = { control_percent = 5000000; }; threads = { policy = \"best\";\n"
+		"	selection = \"no\"; };\n";
 	static const char *const prefixes[] = {
 		"conf:3: general.interval_s: found 0.01, allowed: a number from 0.1 to 60",
 		"conf:4: general.dryrun: unknown setting; the nearest known one is general.dry_run",
-		"conf:7: threads.lease_expiry_s: found 5000000, allowed: a number from 0 to 3600",
+		"conf:7: verify.control_percent: found 5000000, allowed: ",
 		"conf:7: threads.policy: found \"best\", allowed: ",
-		"conf:8: threads.affinity: found \"no\", allowed: ",
+		"conf:8: threads.selection: found \"no\", allowed: ",
 	};
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 

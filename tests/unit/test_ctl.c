@@ -286,7 +286,7 @@ static void test_not_allowed(void **state)
 	static const char *const queries[] = {"status", "processes", "threads", "explain 1", "top"};
 	need_bus(state);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(queries); i++) {
-		assert_ctl(queries[i], NOT_ALLOWED, "12 threads managed, 3 leased?[31m\n");
+		assert_ctl(queries[i], NOT_ALLOWED, "12 threads managed, 3 assigned?[31m\n");
 		assert_ctl(queries[i], NOT_ALLOWED,
 			   "only root and members of the group numa-migrd may read this: run it "
 			   "as root, or join the group (usermod -aG numa-migrd USER)\n");

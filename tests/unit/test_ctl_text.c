@@ -262,12 +262,13 @@ static void test_lines(void **state)
 	char *text = NULL;
 	size_t size = 0;
 	(void)state;
-	json_t *object =
-		json_pack("{sssisbs{}}", "version", "0.1", "leases", 3, "paused", 0, "more");
+	json_t *object = json_pack("{sssisbs{}}", "version", "0.1", "threads_assigned", 3, "paused",
+				   0, "more");
 	FILE *out = open_memstream(&text, &size);
 	nm_ctl_print_lines(out, &ascii, object);
 	(void)fclose(out);
-	assert_string_equal(text, "version: 0.1\n leases: 3\n paused: no\n");
+	assert_string_equal(text,
+			    "         version: 0.1\nthreads_assigned: 3\n          paused: no\n");
 	free(text);
 	json_decref(object);
 }

@@ -49,8 +49,8 @@ static int make(void **state)
 		(void)json_array_append_new(threads, thread(tid, tid <= 30 ? 10 : 20));
 	fixture->model.document = json_pack(
 		"{s{sssssbsisisi}s[oo]s[ooooo]so}", "status", "version", "0.1.0", "policy", "imar2",
-		"paused", 0, "processes_managed", 3, "threads_managed", 40, "leases", 5, "nodes",
-		node(0), node(1), "processes", process(10, "postgres", 0.9),
+		"paused", 0, "processes_managed", 3, "threads_managed", 40, "threads_assigned", 5,
+		"nodes", node(0), node(1), "processes", process(10, "postgres", 0.9),
 		process(20, "perf", 0.1), process(30, "java", -1), process(40, "perf", 0.5),
 		json_pack("{siss}", "pid", 50, "state", "ignored"), "threads", threads);
 	nm_top_view_init(&fixture->view);
@@ -218,7 +218,7 @@ static void test_80_by_24(void **state)
 {
 	struct fixture *fixture = *state;
 	assert_shows(fixture, "numa-migrd 0.1.0: running, policy imar2");
-	assert_shows(fixture, "3 processes, 40 threads, 5 leases");
+	assert_shows(fixture, "3 processes, 40 threads, 5 assigned");
 	assert_shows(fixture, "[|||||     ]    0  50%      12      25% 8.0G   256G 0-3,128-131");
 	assert_shows(fixture, "PID COMMAND  STATE");
 	assert_shows(fixture, "postgres managed");

@@ -51,21 +51,22 @@ static bool there_is(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-static void stop_when_leased(struct world *w)
+static void stop_when_moved(struct world *w)
 {
-	w->seen_leased = w->seen_leased || world_leased(w, 100);
-	if (w->seen_leased || w->seconds > LONG)
+	w->seen_moved = w->seen_moved || world_moved(w, 100);
+	if (w->seen_moved || w->seconds > LONG)
 		raise(SIGTERM);
 }
 
 static void the_daemon_moves_a_thread_and_restores_it(void **state)
 {
 	(void)state;
-	world->each_second = stop_when_leased;
+	fake_get(world->fake, 100)->rss_kb = 4096; /* it creates no task for long */
+	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_leased);
+	assert_true(world->seen_moved);
 	assert_no_trace();
-	assert_false(there_is("ledger"));
+	assert_false(there_is("moves"));
 	assert_false(there_is("lock"));
 	world_assert_logged(world, "Started: 2 nodes, 4 CPUs, source clock+faults");
 	world_assert_logged(world, "\nMoved prog100[100/100] from CPU 0 (node 0) to node 1");
@@ -76,7 +77,7 @@ static void a_dry_run_changes_nothing(void **state)
 {
 	(void)state;
 	world->options.dry_run = true;
-	world->each_second = stop_when_leased;
+	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seconds > LONG);
 	assert_int_equal(world->fake->calls[FAKE_SET], 0);
@@ -158,7 +159,7 @@ static void an_invalid_file_prevents_the_start(void **state)
 	char place[FIXTURE_PATH + 64];
 	(void)state;
 	world_configure(world,
-			"general: { interval_s = 0.1; };\nthreads: { lease_expiry_s = -1; };\n");
+			"general: { interval_s = 0.1; };\nverify: { control_percent = -1; };\n");
 	assert_int_equal(world_run(world), EX_CONFIG);
 	snprintf(place, sizeof(place), "%s:2", world->config);
 	world_assert_logged(world, place);
@@ -180,32 +181,26 @@ static void only_one_runs(void **state)
 
 /* ---- affinities that cannot be restored ---- */
 
-static void stop_without_restoring_when_leased(struct world *w)
-{
-	stop_when_leased(w);
-	if (w->seen_leased)
-		fake_fail(w->fake, FAKE_SET, 1, 1000000, EPERM);
-}
-
 static void a_stop_with_unrestored_affinities_fails(void **state)
 {
 	(void)state;
-	world->each_second = stop_without_restoring_when_leased;
+	fake_fail(world->fake, FAKE_SET, 2, 1000000, EPERM); /* the first one narrows */
+	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_true(world_leased(world, 100));
-	assert_true(there_is("ledger"));
+	assert_non_null(fake_trace(world->fake));
+	assert_true(there_is("moves"));
 	world_assert_logged(world, "Stopped; affinities not restored: 1 ");
 	world_assert_not_logged(world, "all affinities restored");
 
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_true(there_is("ledger"));
+	assert_true(there_is("moves"));
 	world_assert_logged(world, "0 affinities restored, 1 failed");
 
 	fake_calm(world->fake);
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_no_trace();
-	assert_false(there_is("ledger"));
+	assert_false(there_is("moves"));
 	assert_false(there_is("lock"));
 }
 
@@ -227,7 +222,7 @@ static void reload_a_bad_file(struct world *w)
 	if (w->seconds == 2)
 		reload_with(w, "general: { interval_s = 0.1; };\n\nthreads: { policy = \"none\"; m "
 			       "= 1; };\n");
-	stop_when_leased(w);
+	stop_when_moved(w);
 }
 
 static void an_invalid_file_is_rejected(void **state)
@@ -236,18 +231,18 @@ static void an_invalid_file_is_rejected(void **state)
 	(void)state;
 	world->each_second = reload_a_bad_file;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_leased);
+	assert_true(world->seen_moved);
 	snprintf(place, sizeof(place), "%s:3", world->config);
 	world_assert_logged(world, place);
 	world_assert_logged(world, "; keeping previous configuration");
 }
 
-static void reload_when_leased(struct world *w)
+static void reload_when_moved(struct world *w)
 {
-	if (!w->seen_leased && world_leased(w, 100)) {
-		w->seen_leased = true;
+	if (!w->seen_moved && world_moved(w, 100)) {
+		w->seen_moved = true;
 		reload_with(w, WORLD_SETTINGS "threads: { policy = \"none\"; };\n");
-	} else if (w->seen_leased && w->seconds > reloaded_at + 5) {
+	} else if (w->seen_moved && w->seconds > reloaded_at + 5) {
 		w->seen_returned = !fake_trace(w->fake);
 		raise(SIGTERM);
 	} else if (w->seconds > LONG) {
@@ -258,20 +253,20 @@ static void reload_when_leased(struct world *w)
 static void a_valid_file_is_accepted(void **state)
 {
 	(void)state;
-	world->each_second = reload_when_leased;
+	world->each_second = reload_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_leased);
+	assert_true(world->seen_moved);
 	assert_true(world->seen_returned);
 	world_assert_logged(world, "Configuration reloaded: ");
 }
 
 static void reload_to_dry_run(struct world *w)
 {
-	if (!w->seen_leased && world_leased(w, 100)) {
-		w->seen_leased = true;
+	if (!w->seen_moved && world_moved(w, 100)) {
+		w->seen_moved = true;
 		reload_with(w, "general: { interval_s = 0.1; dry_run = true; };\n"
 			       "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n");
-	} else if ((w->seen_leased && w->seconds > reloaded_at + 20) || w->seconds > LONG) {
+	} else if ((w->seen_moved && w->seconds > reloaded_at + 20) || w->seconds > LONG) {
 		w->seen_returned = !fake_trace(w->fake);
 		raise(SIGTERM);
 	}
@@ -282,7 +277,7 @@ static void a_reload_to_dry_run_restores_affinities(void **state)
 	(void)state;
 	world->each_second = reload_to_dry_run;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_leased);
+	assert_true(world->seen_moved);
 	assert_true(world->seen_returned);
 }
 
@@ -333,17 +328,19 @@ static void queries_advance_in_the_loop(void **state)
 
 /* ---- after a crash ---- */
 
-static void die_when_leased(struct world *w)
+/* Within a move: the affinity is about to be restored. */
+static void die(struct fake *fake)
 {
-	if (world_leased(w, 100) || w->seconds > LONG)
-		_exit(world_leased(w, 100) ? FAKE_DIED : 1);
+	(void)fake;
+	_exit(FAKE_DIED);
 }
 
 /* As with kill -9; the machine is in memory shared by both processes. */
 static void crash(void)
 {
 	int status;
-	world->each_second = die_when_leased;
+	fake_at(world->fake, FAKE_SET, 2, die);
+	world->each_second = stop_when_moved;
 	pid_t child = fork();
 	if (child == 0) {
 		(void)world_run(world);
@@ -353,7 +350,8 @@ static void crash(void)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), FAKE_DIED);
 	memset(world->fake->open, 0, sizeof(world->fake->open));
-	assert_true(world_leased(world, 100));
+	fake_calm(world->fake);
+	assert_non_null(fake_trace(world->fake));
 	world->each_second = NULL;
 }
 
@@ -366,7 +364,7 @@ static void restore_recovers_after_a_crash(void **state)
 	assert_no_trace();
 	world_assert_logged(world,
 			    "Recovered after unclean shutdown: 1 affinity restored, 0 failed");
-	assert_false(there_is("ledger"));
+	assert_false(there_is("moves"));
 }
 
 /* With any configuration, since this is how to recover from a bad one. */
@@ -391,43 +389,38 @@ static void a_start_restores_it_too(void **state)
 	world_assert_logged(world, "1 affinity restored");
 }
 
-static void damage_in_the_ledger_is_reported(void **state)
+/* Of a version before 0.9. */
+static void damage_in_a_ledger_is_reported(void **state)
 {
-	char text[4096];
+	static const char damaged[] = "numa-migrd-ledger 1 " BOOT "\ngive nonsense\n";
 	(void)state;
-	crash();
-	snprintf(text, sizeof(text), "%s", fixture_read(world->root, "ledger"));
-	char *second = strchr(text, '\n') + 1;
-	char damaged[8192];
-	snprintf(damaged, sizeof(damaged), "%.*sgive nonsense\n%s", (int)(second - text), text,
-		 second);
 	fixture_file(world->root, "ledger", damaged);
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE); /* the content of that line is unknown */
-	assert_no_trace();
-	world_assert_logged(world, "Ledger damaged: 1 line unreadable from line 2 on");
-	world_assert_logged(world, "kept as ledger.damaged");
+	world_assert_logged(world, "/run/numa-migrd/ledger damaged: 1 line from line 2 on");
 	assert_string_equal(fixture_read(world->root, "ledger.damaged"), damaged);
 }
 
-static void a_file_that_is_no_ledger_is_set_aside(void **state)
+static void a_file_of_another_form_is_set_aside(void **state)
 {
 	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
+	fixture_file(world->root, "moves", "rubbish\n");
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
-	world_assert_logged(world, "Ledger unreadable, kept as ledger.damaged");
+	world_assert_logged(world, "/run/numa-migrd/ledger unreadable, kept as ledger.damaged");
+	world_assert_logged(world, "/run/numa-migrd/moves unreadable, kept as moves.damaged");
 	assert_string_equal(fixture_read(world->root, "ledger.damaged"), "rubbish\n");
-	assert_false(there_is("ledger"));
+	assert_false(there_is("ledger") || there_is("moves"));
 }
 
 static void injection_state_survives_the_stop(void **state)
 {
 	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
-	world->each_second = stop_when_leased;
+	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_logged(world, "its damaged lines are in ledger.damaged");
+	world_assert_logged(world, "but not those of a damaged file");
 	world_assert_not_logged(world, "Stopped: all affinities restored");
 }
 
@@ -453,8 +446,8 @@ int main(void)
 		TEST(restore_recovers_after_a_crash),
 		TEST(restore_needs_no_configuration),
 		TEST(a_start_restores_it_too),
-		TEST(damage_in_the_ledger_is_reported),
-		TEST(a_file_that_is_no_ledger_is_set_aside),
+		TEST(damage_in_a_ledger_is_reported),
+		TEST(a_file_of_another_form_is_set_aside),
 		TEST(injection_state_survives_the_stop),
 	};
 	umask(022);

@@ -113,21 +113,21 @@ static size_t count_rows(const char *section)
 	return shown.rows;
 }
 
-static unsigned count_leased(void)
+static unsigned count_assigned(void)
 {
-	unsigned leased = 0;
+	unsigned assigned = 0;
 	ask("threads");
 	for (unsigned row = 1; row <= shown.rows; row++)
-		leased += json_is_true(shown_value(row, "leased"));
-	return leased;
+		assigned += shown_value(row, "assigned_node") != NULL;
+	return assigned;
 }
 
-static bool wait_for_lease(void)
+static bool wait_for_a_move(void)
 {
 	time_t end_s = time(NULL) + PATIENCE_S;
-	while (count_leased() == 0 && time(NULL) < end_s)
+	while (count_assigned() == 0 && time(NULL) < end_s)
 		wait_a_little();
-	return count_leased() > 0;
+	return count_assigned() > 0;
 }
 
 static bool status_flag(const char *name)
@@ -146,7 +146,7 @@ static void skip_without_service(void **state)
 static void a_client_sees_decisions_and_verdicts(void **state)
 {
 	skip_without_service(state);
-	assert_true(wait_for_lease());
+	assert_true(wait_for_a_move());
 	assert_int_equal(count_rows("threads"), 2);
 	assert_int_equal(count_rows("processes"), 2);
 	assert_int_equal(count_rows("nodes"), NODES);
@@ -159,7 +159,7 @@ static void a_client_sees_decisions_and_verdicts(void **state)
 static void a_client_issues_commands(void **state)
 {
 	skip_without_service(state);
-	assert_true(wait_for_lease());
+	assert_true(wait_for_a_move());
 	assert_string_equal(call("SetDryRun", "b", true), "");
 	assert_true(status_flag("dry_run"));
 	assert_null(fake_trace(world->fake)); /* every affinity is restored before the reply */
@@ -171,12 +171,12 @@ static void a_client_issues_commands(void **state)
 	assert_false(status_flag("dry_run"));
 	fake_get(world->fake, 100)->processor = 0;
 	assert_string_equal(call("Resume", "", 0), "");
-	assert_true(wait_for_lease());
+	assert_true(wait_for_a_move());
 	assert_string_equal(call("Release", "u", 100), "");
 	assert_null(fake_trace(world->fake));
 	assert_string_equal(call("Manage", "u", 100), "");
 	assert_string_equal(call("Manage", "u", 100), "");
-	world_configure(world, "threads: { lease_expiry_s = -1; };\n");
+	world_configure(world, "verify: { control_percent = -1; };\n");
 	assert_string_equal(call("Reload", "", 0), NM_BUS_ERROR_BAD_CONFIGURATION);
 	assert_int_equal(stop_service(), 0);
 	world_assert_logged(world, "Released PID 100");
@@ -187,8 +187,12 @@ static void a_client_issues_commands(void **state)
 static void a_stop_restores_after_an_incomplete_pause(void **state)
 {
 	skip_without_service(state);
-	assert_true(wait_for_lease());
-	fake_fail(world->fake, FAKE_SET, 1, 1000000, EPERM);
+	assert_true(wait_for_a_move());
+	fake_fail(world->fake, FAKE_SET, 2, 1000000, EPERM); /* the next one narrows */
+	fake_get(world->fake, 100)->processor = 0;
+	for (time_t end_s = time(NULL) + PATIENCE_S;
+	     !fake_trace(world->fake) && time(NULL) < end_s;)
+		wait_a_little();
 	assert_string_not_equal(call("Pause", "", 0), "");
 	fake_calm(world->fake);
 	assert_non_null(fake_trace(world->fake));

@@ -61,11 +61,11 @@ static void ticks(unsigned count)
 		assert_int_equal(nm_tick(service), 0);
 }
 
-static bool tick_until_leased(uint32_t tid)
+static bool tick_until_moved(uint32_t tid)
 {
-	for (unsigned i = 0; i < 30 && !world_leased(world, tid); i++)
+	for (unsigned i = 0; i < 30 && !world_moved(world, tid); i++)
 		ticks(1);
-	return world_leased(world, tid);
+	return world_moved(world, tid);
 }
 
 /* The kernel moves the worker away from its memory again if its affinity permits. */
@@ -98,11 +98,11 @@ static void a_tick_watches_before_it_acts(void **state)
 	assert_non_null(status("threads_undersampled"));
 	assert_true(status_number("intervals") == 3);
 	assert_true(fabs(status_number("local_share") - 0.5) < 0.01);
-	assert_true(tick_until_leased(100));
-	assert_false(world_leased(world, 101));
+	assert_true(tick_until_moved(100));
+	assert_false(world_moved(world, 101));
 	assert_true(status_number("decisions") == 1);
 	assert_true(status_number("moves_applied") == 1);
-	assert_true(status_number("leases") == 1);
+	assert_true(status_number("threads_assigned") == 1);
 }
 
 static void count_workers(struct nm_platform *platform, struct nm_worker_counts *ret)
@@ -127,20 +127,6 @@ static void stuck_workers_are_shown(void **state)
 	assert_int_equal(stuck, 2);
 }
 
-/* The other nodes went offline while threads had leases. */
-static void one_node_ends_leases(void **state)
-{
-	struct nm_topology *topology = service->pipeline.topology;
-	unsigned nr_nodes = topology->nr_nodes;
-	(void)state;
-	assert_true(tick_until_leased(100));
-	topology->nr_nodes = 1;
-	fake_sleep(world->fake, 60000);
-	ticks(1);
-	topology->nr_nodes = nr_nodes;
-	assert_true(status_number("leases") == 0);
-}
-
 /* Anyone may read the status, and the seed would make draws predictable. */
 /* SECURITY: seed */
 static void a_status_has_no_seed(void **state)
@@ -154,31 +140,18 @@ static void a_status_has_no_seed(void **state)
 static void a_verdict_follows(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	ticks(15);
 	assert_true(status_number("verdicts_improved") == 1);
 	assert_true(status_number("local_share") > 0.9);
-	assert_true(world_leased(world, 100));
+	assert_true(world_moved(world, 100));
 	world_assert_logged(world, "improved");
-}
-
-static void the_affinity_of_an_idle_thread_is_restored(void **state)
-{
-	(void)state;
-	assert_true(tick_until_leased(100));
-	ticks(15); /* after the verdict */
-	world->workers[0].tid = 0;
-	ticks(29);
-	assert_true(world_leased(world, 100));
-	ticks(5);
-	assert_null(fake_trace(world->fake));
-	assert_true(status_number("leases") == 0);
 }
 
 static void an_affinity_changed_by_its_owner_is_kept(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	fake_pin(world->fake, 100, fake_cpus(0, 2));
 	ticks(40);
 	assert_int_equal(fake_get(world->fake, 100)->mask, fake_cpus(0, 2));
@@ -188,19 +161,19 @@ static void an_affinity_changed_by_its_owner_is_kept(void **state)
 static void a_pause_restores_and_stops_decisions(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(world->perf.open_count, 0);
 	assert_int_equal(nm_command_pause(service), 0); /* again */
 	assert_string_equal(status("paused"), "true");
-	assert_null(status("leases"));
+	assert_null(status("threads_assigned"));
 	ticks(30);
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_int_equal(nm_command_resume(service), 0);
 	drift_away();
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	world_assert_logged(world, "Paused: all affinities restored");
 	world_assert_logged(world, "Resumed");
 }
@@ -214,7 +187,7 @@ static void assert_rows(const char *section, size_t rows)
 static void a_pause_shows_earlier_state_only(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	assert_string_equal(status("paused"), "false");
 	assert_string_equal(status("version"), NM_VERSION);
 	assert_string_not_equal(status("source"), "none");
@@ -239,16 +212,16 @@ static bool is_dry_run(void)
 static void a_dry_run_can_be_asked_for(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_true(is_dry_run());
 	assert_null(fake_trace(world->fake)); /* every affinity is restored */
 	drift_away();
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_int_equal(nm_command_set_dry_run(service, false), 0);
 	assert_false(is_dry_run());
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	service->options.dry_run = true; /* as at the start */
 	assert_int_equal(nm_command_set_dry_run(service, false), -EPERM);
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
@@ -371,11 +344,11 @@ static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_int_equal(nm_command_resume(service), 0);
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
 	assert_string_equal(error, "");
 	assert_false(is_dry_run());
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 }
 
 static void an_invalid_file_is_rejected_with_its_line(void **state)
@@ -383,14 +356,14 @@ static void an_invalid_file_is_rejected_with_its_line(void **state)
 	char error[512] = "", small[8] = "";
 	(void)state;
 	world_configure(world, WORLD_SETTINGS
-			"threads: { lease_expiry_s = -1;\n afinity = \"node\"; };\n");
+			"verify: { control_percent = -1;\n controlpercent = 5; };\n");
 	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
 	assert_non_null(strstr(error, "numa-migrd.conf:3:"));
 	assert_non_null(strstr(error, "\n"));
 	assert_non_null(strstr(error, "numa-migrd.conf:4:"));
 	assert_true(nm_command_reload(service, small, sizeof(small)) < 0);
 	assert_string_equal(small, "");	     /* no line fits */
-	assert_true(tick_until_leased(100)); /* the old settings stay in force */
+	assert_true(tick_until_moved(100));  /* the old settings stay in force */
 }
 
 /* Start and reload accept only a file that root or the user of the daemon can write. */
@@ -412,16 +385,16 @@ static void a_file_writable_by_others_is_refused_at_reload(void **state)
 	assert_int_equal(symlink(elsewhere, path), 0);
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -ELOOP);
 	assert_false(is_dry_run());
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 }
 
 static void a_release_lasts_until_exit(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	assert_int_equal(nm_command_release(service, 100), 0);
 	drift_away();
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
 	world_assert_logged(world, "Released PID 100");
 }
@@ -431,7 +404,7 @@ static void an_unsampled_process_can_be_released(void **state)
 {
 	(void)state;
 	assert_int_equal(nm_command_release(service, 100), 0);
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 	fake_clone(world->fake, 100, 102);
 	assert_int_equal(nm_command_release(service, 102), -ESRCH); /* a thread's number */
 }
@@ -458,14 +431,14 @@ static void a_release_while_paused(void **state)
 	assert_int_equal(nm_command_release(service, 100), 0);
 	assert_int_equal(nm_command_resume(service), 0);
 	drift_away();
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_manage(service, 100), 0);
 	assert_int_equal(nm_command_manage(service, 100), 0); /* again */
 	assert_int_equal(nm_command_manage(service, 4711), -ESRCH);
 	close_daemon(); /* also after a restart */
 	open_daemon();
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 }
 
 static void a_release_outlives_restart_and_pause(void **state)
@@ -475,10 +448,10 @@ static void a_release_outlives_restart_and_pause(void **state)
 	assert_int_equal(nm_command_release(service, 100), 0);
 	close_daemon();
 	open_daemon();
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_resume(service), 0);
-	assert_false(tick_until_leased(100));
+	assert_false(tick_until_moved(100));
 }
 
 static void unwritable_marks_are_reported_once(void **state)
@@ -503,7 +476,7 @@ static void an_unreadable_unresponsive_process_is_logged_once(void **state)
 	fixture_file(world->root, "unanswered", "rubbish\n");
 	open_daemon();
 	world_assert_logged(world, "unanswered in the runtime directory not fully read");
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 }
 
 static struct nm_unresponsive_list *handed[2];
@@ -561,21 +534,21 @@ static void workers_start_with_a_service_that_moves_memory(void **state)
 static void a_tick_without_a_source_makes_no_decision(void **state)
 {
 	(void)state;
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 	ticks(15);
 	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
 		world->perf.open_error[kind] = -EACCES;
 	nm_pipeline_open_source(service);
 	assert_string_equal(status("blind"), "true");
 	ticks(40);
-	assert_null(fake_trace(world->fake)); /* nothing renews the lease */
+	assert_null(fake_trace(world->fake));
 	world_assert_logged(world, "Nothing moved: ");
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
 	nm_pipeline_open_source(service);
 	service->machine.balancing = 1; /* page faults recur */
 	assert_string_equal(status("blind"), "false");
 	drift_away();
-	assert_true(tick_until_leased(100));
+	assert_true(tick_until_moved(100));
 }
 
 static void assert_line(bool no_source, const char *part)
@@ -592,14 +565,14 @@ static void numbers_of_the_status_are_sent_after_a_while(void **state)
 	(void)state;
 	service->config->sampling.inject = NM_INJECT_NONE;
 	service->config->threads.policy = NM_POLICY_AUTO;
-	assert_line(true, "0 leased");
+	assert_line(true, "0 assigned");
 	uint64_t sent_ns = service->reported.status_ns;
 	(void)snprintf(service->reported.status, sizeof(service->reported.status),
-		       "Only first touches sampled: 7 threads managed, 7 leased");
+		       "Only first touches sampled: 7 threads managed, 7 assigned");
 	nm_report_status(service);
 	assert_int_equal(service->reported.status_ns, sent_ns);
 	service->reported.status_ns -= 11 * NM_NSEC_PER_SEC;
-	assert_line(true, "0 leased");
+	assert_line(true, "0 assigned");
 	service->machine.balancing = 1;
 	assert_line(false, "threads managed");
 }
@@ -886,11 +859,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_tick_watches_before_it_acts),
-		TEST(one_node_ends_leases),
 		TEST(a_status_has_no_seed),
 		TEST(a_verdict_follows),
 		TEST(stuck_workers_are_shown),
-		TEST(the_affinity_of_an_idle_thread_is_restored),
 		TEST(an_affinity_changed_by_its_owner_is_kept),
 		TEST(a_pause_restores_and_stops_decisions),
 		TEST(a_release_lasts_until_exit),

@@ -167,9 +167,9 @@ static void idle_config(struct nm_facts *facts)
 	facts->config->threads.policy = NM_POLICY_NONE;
 }
 
-static void ledger_is_left(struct nm_facts *facts)
+static void record_is_left(struct nm_facts *facts)
 {
-	facts->ledger.value = 1;
+	facts->left_record.value = 1;
 }
 
 static void service_failed(struct nm_facts *facts)
@@ -247,7 +247,7 @@ static const struct spoiled spoiled[] = {
 	{"privilege", NM_SEVERITY_PROBLEM, "lockdown=integrity", lock_down, true},
 	{"balancing", NM_SEVERITY_NOTE, "manage", batch_pages_yield_to_processes, false},
 	{"balancing", NM_SEVERITY_PROBLEM, "CONFIG_MEM_SOFT_DIRTY", soft_dirty_is_wanted, false},
-	{"service", NM_SEVERITY_PROBLEM, "numa-migrd --restore", ledger_is_left, false},
+	{"service", NM_SEVERITY_PROBLEM, "numa-migrd --restore", record_is_left, false},
 	{"service", NM_SEVERITY_PROBLEM, "journalctl -u numa-migrd", service_failed, false},
 	{"service", NM_SEVERITY_PROBLEM, "not loaded the unit of numa-migrd: bad-setting",
 	 unit_is_broken, false},

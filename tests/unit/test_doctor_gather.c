@@ -90,7 +90,7 @@ static void an_empty_machine_is_valid(void **state)
 	assert_non_null(facts->config); /* a missing file means the defaults */
 	assert_int_equal(facts->config_error, 0);
 	assert_false(facts->unified);
-	assert_int_equal(facts->ledger.error, -ENOENT);
+	assert_int_equal(facts->left_record.error, -ENOENT);
 	assert_int_equal(facts->trial, NM_TRIAL_UNKNOWN);
 	assert_string_equal(facts->sources, "");
 }
@@ -248,7 +248,7 @@ static void remaining_mappings_are_found(void **state)
 	put(tree, "run/numa-migrd-helper.sock", "");
 	put(tree, "etc/numa-migrd.conf", "threads: { policy = \"imar2\"; };\n");
 	gather(tree);
-	assert_int_equal(tree->facts.ledger.value, 1);
+	assert_int_equal(tree->facts.left_record.value, 1);
 	assert_int_equal(tree->facts.helper_socket.value, 1);
 	assert_int_equal(tree->facts.config_error, 0);
 	assert_int_equal(tree->facts.config->threads.policy, NM_POLICY_IMAR2);
@@ -258,7 +258,8 @@ static void all_configuration_errors_are_reported(void **state)
 {
 	struct tree *tree = *state;
 
-	put(tree, "etc/numa-migrd.conf", "threads: { lease_expiry_s = -1; affinity = 7; };\n");
+	put(tree, "etc/numa-migrd.conf",
+	    "threads: { policy = 7; }; verify: { control_percent = -1; };\n");
 	gather(tree);
 	assert_null(tree->facts.config);
 	assert_int_equal(tree->facts.config_errors.count, 2);

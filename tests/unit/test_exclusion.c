@@ -133,7 +133,6 @@ static void a_first_process_that_computes_is_managed(void **state)
 	assert_managed(100, true);
 }
 
-/* It does not get leases that its children inherit before it is known. */
 static void a_first_process_waits_until_its_program_is_known(void **state)
 {
 	(void)state;

@@ -229,7 +229,7 @@ static void the_sysctl_is_restored_with_its_client(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 }
 
-static void a_restarted_daemon_adopts_leases(void **state)
+static void a_restarted_daemon_adopts_the_state(void **state)
 {
 	struct served *s = *state;
 
@@ -571,7 +571,7 @@ int main(void)
 		SERVED(no_request_ends_the_connection),
 		SERVED(unread_replies_end_the_connection),
 		SERVED(the_sysctl_is_restored_with_its_client),
-		SERVED(a_restarted_daemon_adopts_leases),
+		SERVED(a_restarted_daemon_adopts_the_state),
 		SERVED(ending_restores),
 		SERVED(starting_restores),
 		SERVED(the_oldest_excess_connection_is_closed),

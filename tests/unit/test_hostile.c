@@ -20,7 +20,6 @@
 static struct world *world;
 static struct nm_daemon *service;
 static int kept_stderr;
-static bool by_move; /* instead of a lease */
 
 /* Records of forks and exits in a ring, as the kernel would write them. */
 static void report_events(struct world *w)
@@ -44,9 +43,6 @@ static void report_events(struct world *w)
 static void begin(void)
 {
 	world = world_new();
-	if (by_move)
-		world_configure(world, WORLD_SETTINGS
-				"threads: { policy = \"lbma\"; affinity = \"move\"; };\n");
 	world_worker(world, VICTIM, 1);
 	world_worker(world, 101, 0);
 	fake_sleep(world->fake, 60000);
@@ -85,9 +81,7 @@ static void ticks(unsigned count)
 static bool is_moved(void)
 {
 	const struct fake_thread *victim = fake_find(world->fake, VICTIM);
-	if (by_move)
-		return victim && victim->processor >= NODE_CPUS;
-	return victim && world_leased(world, VICTIM);
+	return victim && victim->processor >= NODE_CPUS;
 }
 
 static unsigned ticks_until_moved(void)
@@ -237,7 +231,7 @@ static void multiply(struct fake *fake)
 	}
 }
 
-/* Children forked at the worst moment inherit leased affinities, which are restored. */
+/* Children forked at the worst moment inherit narrowed affinities, which are restored. */
 /* SECURITY: forks */
 static void a_process_may_fork_at_any_time(void **state)
 {
@@ -292,8 +286,7 @@ static void stop(struct fake *fake)
 	}
 }
 
-/* It never arrives with any affinity: this is detected and rolled back, or it stays leased
- * until the end. */
+/* It never arrives. */
 /* SECURITY: stuck */
 static void the_affinity_of_a_stuck_thread_is_restored(void **state)
 {
@@ -465,38 +458,20 @@ static void the_journal_stays_clean(void **state)
 	end();
 }
 
-static int with_moves(void **state)
-{
-	(void)state;
-	by_move = true;
-	return 0;
-}
-
-static int with_leases(void **state)
-{
-	(void)state;
-	by_move = false;
-	return 0;
-}
-
-/* Each with leases, and with moves. */
-#define BOTH(name)                                                                                 \
-	cmocka_unit_test_setup(name, with_leases), cmocka_unit_test_setup(name, with_moves)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(a_reused_number_is_another_thread),
-		BOTH(an_ordinary_successor_keeps_its_affinity),
-		BOTH(a_thread_may_end_at_any_time),
-		BOTH(a_process_may_exec_at_any_time),
-		BOTH(a_process_may_fork_at_any_time),
-		BOTH(an_affinity_set_by_the_thread_stays),
-		BOTH(a_cgroup_may_vanish_at_any_time),
-		BOTH(a_cpuset_may_shrink_at_any_time),
-		BOTH(the_affinity_of_a_stuck_thread_is_restored),
-		BOTH(a_thread_may_become_realtime_at_any_time),
-		cmocka_unit_test_setup(a_constantly_changing_affinity_is_left_alone, with_leases),
+		cmocka_unit_test(a_reused_number_is_another_thread),
+		cmocka_unit_test(an_ordinary_successor_keeps_its_affinity),
+		cmocka_unit_test(a_thread_may_end_at_any_time),
+		cmocka_unit_test(a_process_may_exec_at_any_time),
+		cmocka_unit_test(a_process_may_fork_at_any_time),
+		cmocka_unit_test(an_affinity_set_by_the_thread_stays),
+		cmocka_unit_test(a_cgroup_may_vanish_at_any_time),
+		cmocka_unit_test(a_cpuset_may_shrink_at_any_time),
+		cmocka_unit_test(the_affinity_of_a_stuck_thread_is_restored),
+		cmocka_unit_test(a_thread_may_become_realtime_at_any_time),
+		cmocka_unit_test(a_constantly_changing_affinity_is_left_alone),
 		cmocka_unit_test(a_constantly_reused_number_is_not_managed),
 		cmocka_unit_test(affinities_are_restored_after_a_fork_storm),
 		cmocka_unit_test(a_hostile_name_has_no_effect),

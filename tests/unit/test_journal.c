@@ -131,7 +131,6 @@ static void test_migrate_reads_as_a_sentence(void **state)
 	assert_field("TICKETS_PARTS", "free_cpu=0 preferred=4 partner=0");
 	assert_field("LOCAL_SHARE_PERMILLE", "20");
 	assert_field("ACCESSES", "412");
-	assert_field("PIN", "lease");
 	assert_true(strtod(field("DRAW"), NULL) == decision.draw);
 	assert_null(field("ERRNO"));
 }
@@ -142,19 +141,9 @@ static void test_pinned_to_one_cpu(void **state)
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = applied(1);
 	decision.steps[0].target = hwloc_bitmap_alloc();
-	decision.steps[0].pin = NM_STEP_NUDGE;
 	hwloc_bitmap_set(decision.steps[0].target, 1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_message_contains("to CPU 1 (node 2)");
-	assert_field("PIN", "nudge");
-	assert_null(field("RUNTIME"));
-	decision.steps[0].runtime = NM_RUNTIME_GO;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_field("RUNTIME", "Go");
-	decision.steps[0].pin = NM_STEP_LEASE;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_field("PIN", "lease");
-	decision.steps[0].runtime = NM_RUNTIME_NONE;
 	hwloc_bitmap_set(decision.steps[0].target, 2);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_message_contains("to node 2:");
@@ -196,7 +185,6 @@ static void test_swap_names_both(void **state)
 	assert_field("TID_2", "1250");
 	assert_field("NODE_TO_2", "7");
 	assert_true(entry.count <= NM_ENTRY_FIELDS);
-	assert_non_null(field("PIN_2")); /* the last one: no field was dropped */
 }
 
 static void test_rollback_names_the_decision_it_undoes(void **state)
@@ -239,7 +227,7 @@ static void test_refusals_name_the_thread_and_the_cause(void **state)
 	} cases[] = {
 		{-ESRCH, ": thread ended [#17]", LOG_INFO},
 		{-ESTALE, ": affinity changed meanwhile [#17]", LOG_INFO},
-		{-EROFS, ": ledger not writable [#17]", LOG_WARNING},
+		{-EROFS, ": moves cannot be recorded [#17]", LOG_WARNING},
 		{-EPERM, ": CAP_SYS_NICE is missing [#17]", LOG_WARNING},
 		{-EINVAL, ": cpuset allows none of its CPUs [#17]", LOG_WARNING},
 		{-ENOMEM, ": identity: Cannot allocate memory [#17]", LOG_WARNING},
@@ -266,16 +254,13 @@ static void test_half_a_swap(void **state)
 	struct nm_decision decision = swap();
 	struct nm_receipt receipt = {
 		.nr_steps = 2,
-		.steps = {{.tried = true, .applied = true, .undone = true},
+		.steps = {{.tried = true, .applied = true},
 			  {.tried = true, .error = -ESRCH, .what = "identity"}}};
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_string_equal(entry.text,
 			    "Could not swap perf[1234/1240] (node 7) and perf[1234/1250] (node 2): "
-			    "thread ended; TID 1240 moved back [#17]");
+			    "thread ended; TID 1240 moved [#17]");
 	assert_one_line();
-	receipt.steps[0].undone = false;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains("; TID 1240 stays there [#17]");
 }
 
 static struct nm_verdict verdict(enum nm_verdict_kind kind)
@@ -360,39 +345,33 @@ static void test_verdicts(void **state)
 	assert_string_equal(entry.text, "#17 neutral: perf[1234/1240] is back on node 2");
 }
 
-static void test_leases(void **state)
+static void test_events_of_moves(void **state)
 {
 	(void)state;
 	static const char *const names[][2] = {
-		[NM_LEASE_EXPIRED] = {"expired", "restored: idle"},
-		[NM_LEASE_FOREIGN] = {"external", "changed externally; no longer managed"},
-		[NM_LEASE_WIDENED] = {"arrived", "restored: arrived on its node"},
-		[NM_LEASE_UNSEEN] = {"unseen", "restored: not seen on its node in time"},
-		[NM_LEASE_INHERITED] = {"inherited", "restored: inherited from a leased thread"},
-		[NM_LEASE_GONE] = {"gone", "no longer leased: thread ended"},
-		[NM_LEASE_FAILED] = {"failed", "not restored, will be tried again: Operation not "
-					       "permitted"},
-		[NM_LEASE_RETURNED] = {"restored", "restored"},
-		[NM_LEASE_RESET] = {"reset", "reset by the kernel with its cpuset"},
-		[NM_LEASE_UNDONE] = {"undone", "changed back to the original one"},
+		[NM_MOVE_FOREIGN] = {"external", "changed externally; no longer managed"},
+		[NM_MOVE_INHERITED] = {"inherited", "restored: inherited from a moved thread"},
+		[NM_MOVE_FAILED] = {"failed", "not restored, will be tried again: Operation not "
+					      "permitted"},
+		[NM_MOVE_RETURNED] = {"restored", "restored"},
 	};
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(names); i++) {
-		if (i == NM_LEASE_PROGRESS)
+		if (i == NM_MOVE_MISSED) /* only counted */
 			continue;
-		struct nm_lease_event event = {.kind = (enum nm_lease_event_kind)i,
-					       .tid = 1240,
-					       .pid = 1234,
-					       .decision = 17,
-					       .error = i == NM_LEASE_FAILED ? -EPERM : 0};
+		struct nm_move_event event = {.kind = (enum nm_move_event_kind)i,
+					      .tid = 1240,
+					      .pid = 1234,
+					      .decision = 17,
+					      .error = i == NM_MOVE_FAILED ? -EPERM : 0};
 		char text[128];
 		(void)snprintf(text, sizeof(text), "Affinity of 1234/1240 %s", names[i][1]);
-		nm_entry_lease(&entry, &event);
+		nm_entry_move(&entry, &event);
 		assert_string_equal(entry.text, text);
-		assert_field("KIND", "lease");
-		assert_field("LEASE", names[i][0]);
+		assert_field("KIND", "affinity");
+		assert_field("AFFINITY", names[i][0]);
 		assert_field("TID", "1240");
 		assert_field("DECISION", "17");
-		assert_true((field("ERRNO") != NULL) == (i == NM_LEASE_FAILED));
+		assert_true((field("ERRNO") != NULL) == (i == NM_MOVE_FAILED));
 	}
 }
 
@@ -425,7 +404,6 @@ static void test_a_home_names_the_process(void **state)
 	assert_field("KIND", "home");
 	assert_field("DEMAND_CPUS", "10");
 	assert_field("AGE_S", "2.3");
-	assert_field("PIN", "lease");
 	nm_entry_decision(&entry, &dry_context, &decision, NULL);
 	assert_message_contains("Would place lu[4711] on node 7");
 	decision.home.threads = 1;
@@ -871,7 +849,7 @@ int main(void)
 		cmocka_unit_test(test_refusals_name_the_thread_and_the_cause),
 		cmocka_unit_test(test_half_a_swap),
 		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_events_of_moves),
 		cmocka_unit_test(test_a_home_names_the_process),
 		cmocka_unit_test(test_the_verdict_on_a_home_names_the_process),
 		cmocka_unit_test(test_pages_and_their_verdict),

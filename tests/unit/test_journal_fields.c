@@ -196,7 +196,7 @@ static void test_homes(void **state)
 		.kind = NM_DECISION_HOME,
 		.home = {.age_s = 1, .distance_now = 20, .distance_home = 10, .move_s = 1},
 		.nr_steps = 1,
-		.steps = {{.comm = "lu", .node_to = 1, .runtime = NM_RUNTIME_GO}}};
+		.steps = {{.comm = "lu", .node_to = 1}}};
 	const struct nm_verdict verdict = {
 		.of = NM_DECISION_HOME,
 		.judged_by = NM_BY_PERFORMANCE,
@@ -222,8 +222,8 @@ static void test_summaries(void **state)
 static void test_others(void **state)
 {
 	(void)state;
-	const struct nm_lease_event event = {.kind = NM_LEASE_FAILED, .error = -EPERM};
-	nm_entry_lease(&entry, &event);
+	const struct nm_move_event event = {.kind = NM_MOVE_FAILED, .error = -EPERM};
+	nm_entry_move(&entry, &event);
 	assert_true(check_fields() > 5);
 	assert_false(is_explained("NODE"));
 	assert_false(is_explained("NONESUCH"));

@@ -54,7 +54,7 @@ static void storm(struct nm_journal *journal)
 	const uint64_t start = 5 * NM_NSEC_PER_SEC, half = NM_NSEC_PER_SEC / 2;
 	emit_at(journal, 30, NM_MESSAGE_DECISION, LOG_INFO, start);
 	emit_at(journal, 30, NM_MESSAGE_VERDICT, LOG_INFO, start + half);
-	emit_at(journal, 30, NM_MESSAGE_LEASE, LOG_INFO, start + 200 * half);
+	emit_at(journal, 30, NM_MESSAGE_AFFINITY, LOG_INFO, start + 200 * half);
 }
 
 /* About one domain, then about another one. */
@@ -170,9 +170,9 @@ static void set_journal_stream(void)
 /* An entry with the maximum number of fields. */
 static void full_entry(void)
 {
-	const struct nm_lease_event event = {
-		.kind = NM_LEASE_EXPIRED, .tid = 1240, .pid = 1234, .decision = 17};
-	nm_entry_lease(&entry, &event);
+	const struct nm_move_event event = {
+		.kind = NM_MOVE_RETURNED, .tid = 1240, .pid = 1234, .decision = 17};
+	nm_entry_move(&entry, &event);
 	while (entry.count < NM_ENTRY_FIELDS) {
 		char name[16];
 		(void)snprintf(name, sizeof(name), "F%u", entry.count + 1);
@@ -185,7 +185,7 @@ static void full_entry(void)
 static int journald_child(void)
 {
 	static const char *const expected[] = {
-		"MESSAGE=Affinity of 1234/1240 restored: idle",
+		"MESSAGE=Affinity of 1234/1240 restored",
 		"\nPRIORITY=6\n",
 		"\nSYSLOG_IDENTIFIER=numa-migrd\n",
 		"\nDECISION=17\n",
@@ -208,7 +208,7 @@ static int journald_child(void)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++)
 		if (!strstr(datagram, expected[i]))
 			return 3;
-	return strstr(datagram, nm_message_id(NM_MESSAGE_LEASE)) ? 0 : 4;
+	return strstr(datagram, nm_message_id(NM_MESSAGE_AFFINITY)) ? 0 : 4;
 }
 
 /* In a child, as above: journald does not read, as when other programs keep it busy. */

@@ -116,7 +116,7 @@ static void moves_that_slow_accesses_are_rolled_back(void **state)
 		live_one();
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK],
 			 2); /* and the bound thread is released */
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 1);
 	const struct nm_entry *back = find_entry(0, NM_MESSAGE_DECISION, "KIND", "rollback");
 	assert_non_null(back);
 	assert_null(field_of(back, "SHARED"));

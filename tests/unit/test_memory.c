@@ -413,14 +413,14 @@ static void test_exclusivity(void **state)
 static hwloc_bitmap_t everywhere;
 
 /* Thread 11, which ran on this node (-1: on several), with this affinity. */
-static void follow_one(int node, bool leased, hwloc_const_bitmap_t allowed)
+static void follow_one(int node, bool assigned, hwloc_const_bitmap_t allowed)
 {
 	struct nm_snap_thread thread = {.tid = 11,
 					.pid = 11,
 					.start_ticks = 11,
 					.main_cpu = node < 0 ? 0 : 2 * node,
 					.main_node = node,
-					.leased = leased,
+					.assigned = assigned ? node : -1,
 					.allowed = allowed};
 	struct nm_snap_process process = {.pid = 11, .threads = 1};
 	struct nm_snapshot snapshot = {

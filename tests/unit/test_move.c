@@ -35,6 +35,7 @@ static void a_sleeping_thread_is_restored_when_it_runs(void **state)
 	assert_int_equal(world_mask(101), ALL);
 }
 
+/* SECURITY: stuck */
 static void a_thread_that_does_not_run_is_restored_after_the_window(void **state)
 {
 	(void)state;
@@ -46,7 +47,7 @@ static void a_thread_that_does_not_run_is_restored_after_the_window(void **state
 	assert_int_equal(world_node_of(101), 0);
 	assert_int_equal(nm_moves_open(world->moves), 0);
 	assert_int_equal(nm_moves_counts(world->moves).missed, 1);
-	assert_int_equal(world_reported(NM_LEASE_UNSEEN, 101), 1);
+	assert_int_equal(world_reported(NM_MOVE_MISSED, 101), 1);
 }
 
 static void a_thread_that_is_there_is_not_narrowed(void **state)
@@ -95,6 +96,7 @@ static void assert_refused(uint32_t tid, int error)
 	assert_no_trace();
 }
 
+/* SECURITY: cap-nice */
 static void a_thread_of_another_policy_is_not_moved(void **state)
 {
 	(void)state;
@@ -159,6 +161,7 @@ static void pin_101(struct fake *f)
 	fake_pin(f, 101, world_node(1));
 }
 
+/* SECURITY: pin-meanwhile */
 static void an_affinity_set_meanwhile_is_not_replaced(void **state)
 {
 	(void)state;
@@ -182,22 +185,24 @@ static void a_refused_half_ends_a_swap(void **state)
 	assert_no_trace();
 }
 
+/* SECURITY: stuck */
 static void a_restoration_that_fails_is_tried_again(void **state)
 {
 	(void)state;
 	fake_fail(fake, FAKE_SET, 2, 2, EPERM);
 	assert_true(world_move(101, 2).applied);
-	assert_int_equal(world_reported(NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(world_reported(NM_MOVE_FAILED, 101), 1);
 	assert_int_equal(nm_moves_open(world->moves), 0);
 	world_tick();
 	assert_int_not_equal(world_mask(101), ALL);
 	world_tick();
 	assert_int_equal(world_mask(101), ALL);
-	assert_int_equal(world_reported(NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(world_reported(NM_MOVE_FAILED, 101), 1);
 }
 
 /* ---- the owner ---- */
 
+/* SECURITY: pin-meanwhile */
 static void an_affinity_set_within_the_window_stays(void **state)
 {
 	(void)state;
@@ -205,7 +210,7 @@ static void an_affinity_set_within_the_window_stays(void **state)
 	fake_pin(fake, 101, world_node(3));
 	world_poll(20);
 	assert_int_equal(world_mask(101), world_node(3));
-	assert_int_equal(world_reported(NM_LEASE_FOREIGN, 101), 1);
+	assert_int_equal(world_reported(NM_MOVE_FOREIGN, 101), 1);
 }
 
 /* SECURITY: groups-vanish */
@@ -255,6 +260,7 @@ static void a_domain_leaves_slots_for_others(void **state)
 	assert_true(world_move(101, 1).applied);
 }
 
+/* SECURITY: runtime-directory */
 static void a_file_of_another_kind_is_refused(void **state)
 {
 	(void)state;

@@ -35,7 +35,9 @@ static void a_child_whose_creation_began_in_the_window_is_restored(void **state)
 	uint64_t narrow = world_mask(101);
 	world_poll(20);
 	world_tick();
-	fake_fork(fake, 101, 300)->mask = narrow;
+	struct fake_thread *child = fake_fork(fake, 101, 300);
+	child->rss_kb = UINT64_C(2) << 20;
+	child->mask = narrow;
 	world_drain();
 	assert_int_equal(world_mask(300), ALL);
 }
@@ -297,8 +299,8 @@ static void act(void)
 	}
 }
 
-/* The task table knows a task only after its record, and does not take an inherited affinity for the
- * task's own. */
+/* The task table knows a task only after its record, and does not take an inherited affinity for
+ * the task's own. */
 static void move_something(void)
 {
 	uint32_t tid = any_task();

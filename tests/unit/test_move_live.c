@@ -351,7 +351,8 @@ static void tasks_created_within_the_window(void **state)
 	uint32_t inheritors[] = {order('t'), order('f'), order('o')};
 	for (size_t i = 0; i < 2; i++) {
 		const struct nm_task_event event = {.kind = NM_TASK_FORK,
-						    .pid = i == 0 ? (uint32_t)victim : inheritors[i],
+						    .pid = i == 0 ? (uint32_t)victim
+								  : inheritors[i],
 						    .tid = inheritors[i],
 						    .parent_pid = (uint32_t)victim,
 						    .parent_tid = tid};
@@ -373,9 +374,8 @@ static void a_program_executed_within_the_window(void **state)
 	give('x');
 	do {
 		usleep(1000);
-		assert_int_equal(nm_proc_stat_of(platform, (uint32_t)victim, (uint32_t)victim,
-						 &stat),
-				 0);
+		assert_int_equal(
+			nm_proc_stat_of(platform, (uint32_t)victim, (uint32_t)victim, &stat), 0);
 	} while (strcmp(stat.comm, "sleep") != 0);
 	wait_for_window();
 	assert_mask((uint32_t)victim, original);
@@ -386,7 +386,11 @@ static void a_program_executed_within_the_window(void **state)
 static void restore(void)
 {
 	struct nm_restoration found = {0};
-	assert_true(nm_moves_restore(platform, topology, directory, BOOT, NULL, NULL, &found) >= 0);
+	const struct nm_restore_input input = {.platform = platform,
+					       .topology = topology,
+					       .directory = directory,
+					       .boot_id = BOOT};
+	assert_true(nm_moves_restore(&input, &found) >= 0);
 	assert_int_equal(found.failed, 0);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Affinities set by owners that only look leased. */
+/* Affinities set by owners to the CPUs to which another thread is being moved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
-#include "family_fixture.h"
+#include "move_fixture.h"
 
 static void tick_until_reported(void)
 {
 	for (int i = 0; i < 3; i++)
-		world_tick(world);
+		world_tick();
 }
 
 static uint32_t neighbours[8];
@@ -23,7 +23,7 @@ static void add_neighbour(uint32_t tid)
 	neighbours[nr_neighbours++] = tid;
 }
 
-/* All are pinned by their owner to the node that is leased to 101, some with
+/* All are pinned by their owner to the node to which 101 is moved, some with
  * numa_run_on_node(3). */
 static void add_neighbours(void)
 {
@@ -43,31 +43,31 @@ static void add_neighbours(void)
 static void assert_neighbours(void)
 {
 	for (size_t i = 0; i < nr_neighbours; i++)
-		assert_int_equal(world_mask(world, neighbours[i]), world_node(1));
+		assert_int_equal(world_mask(neighbours[i]), world_node(1));
 }
 
 static void test_neighbours_with_records_lost(void **state)
 {
 	(void)state;
-	lease(101, 1);
+	world_narrow(101, 1);
 	add_neighbours();
-	world_lose_records(world);
+	world_lose_records();
 	tick_until_reported();
 	assert_neighbours();
-	world_lose_records(world);
-	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	world_lose_records();
+	assert_int_equal(nm_moves_end(world->moves), 0);
 	assert_neighbours();
-	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(101), ALL);
 }
 
-/* Even if the leased thread or its whole process exits and its numbers are reused. */
+/* Even if the moved thread or its whole process exits and its numbers are reused. */
 static void test_neighbours_of_exited_threads(void **state)
 {
 	(void)state;
-	lease(101, 1);
+	world_narrow(101, 1);
 	add_neighbours();
 	fake_exit(fake, 101);
-	world_lose_records(world);
+	world_lose_records();
 	tick_until_reported();
 	assert_neighbours();
 }
@@ -77,7 +77,7 @@ static void test_neighbour_under_dead_process_number(void **state)
 	(void)state;
 	fake_move(fake, 100, "/job");
 	fake_move(fake, 50, "/job");
-	lease(101, 1);
+	world_narrow(101, 1);
 	fake_kill(fake, 100);
 	fake_fork(fake, 50, 100);
 	fake_clone(fake, 100, 101);
@@ -85,30 +85,29 @@ static void test_neighbour_under_dead_process_number(void **state)
 	fake_pin(fake, 100, world_node(1));
 	fake_pin(fake, 101, world_node(1));
 	fake_pin(fake, 300, world_node(1));
-	world_lose_records(world);
-	world_tick(world);
-	assert_int_equal(world_mask(world, 100), world_node(1));
-	assert_int_equal(world_mask(world, 101), world_node(1));
-	assert_int_equal(world_mask(world, 300), world_node(1));
+	world_lose_records();
+	world_tick();
+	assert_int_equal(world_mask(100), world_node(1));
+	assert_int_equal(world_mask(101), world_node(1));
+	assert_int_equal(world_mask(300), world_node(1));
 }
 
-/* A younger thread of the leased process, created by an unleased one: only records can distinguish
- * it. */
+/* A younger thread of the moved process, created by another one: only records can distinguish it.
+ */
 static void test_neighbour_in_process(void **state)
 {
 	(void)state;
-	lease(101, 1);
+	world_narrow(101, 1);
 	fake_clone(fake, 102, 110);
 	fake_pin(fake, 110, world_node(1));
 	fake_fork(fake, 102, 300);
 	fake_pin(fake, 300, world_node(1));
-	world_drain(world);
-	assert_false(world_asked_of(world, 110));
+	world_drain();
 	tick_until_reported();
-	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
-	assert_int_equal(world_mask(world, 110), world_node(1));
-	assert_int_equal(world_mask(world, 300), world_node(1));
-	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(nm_moves_end(world->moves), 0);
+	assert_int_equal(world_mask(110), world_node(1));
+	assert_int_equal(world_mask(300), world_node(1));
+	assert_int_equal(world_mask(101), ALL);
 }
 
 /* A parent that cannot be read for lack of a descriptor does not count as exited, so it has no
@@ -120,29 +119,29 @@ static void test_neighbour_with_unreadable_parent(void **state)
 	for (unsigned nth = 1; nth <= 20; nth++) {
 		(void)tear_down(NULL);
 		(void)set_up(NULL);
-		lease(101, 1);
+		world_narrow(101, 1);
 		fake_fork(fake, 50, 201);
 		fake_pin(fake, 201, world_node(1));
 		fake_fork(fake, 101, 300);
 		fake_fork(fake, 300, 301);
-		world_lose_records(world);
+		world_lose_records();
 		fake_fail(fake, FAKE_OPEN, nth, 1, EMFILE);
-		world_tick(world);
+		world_tick();
 		fake_calm(fake);
-		world_tick(world);
-		assert_int_equal(world_mask(world, 201), world_node(1));
-		assert_int_equal(world_mask(world, 300), ALL);
-		assert_int_equal(world_mask(world, 301), ALL);
+		world_tick();
+		assert_int_equal(world_mask(201), world_node(1));
+		assert_int_equal(world_mask(300), ALL);
+		assert_int_equal(world_mask(301), ALL);
 	}
 }
 
-/* A descendant of an orphan of the leased process, but of another user, with another session and
+/* A descendant of an orphan of the moved process, but of another user, with another session and
  * cgroup. */
 /* SECURITY: others-pins */
 static void test_another_users_child_of_an_orphan(void **state)
 {
 	(void)state;
-	lease(101, 1);
+	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 300, 301);
 	fake_fork(fake, 301, 302);
@@ -151,25 +150,25 @@ static void test_another_users_child_of_an_orphan(void **state)
 	fake_get(fake, 302)->session = 302;
 	fake_move(fake, 302, "/elsewhere");
 	fake_pin(fake, 302, world_node(1));
-	world_lose_records(world);
+	world_lose_records();
 	tick_until_reported();
-	assert_int_equal(world_mask(world, 301), ALL);
-	assert_int_equal(world_mask(world, 302), world_node(1));
+	assert_int_equal(world_mask(301), ALL);
+	assert_int_equal(world_mask(302), world_node(1));
 }
 
-/* The init of a container is younger than the lease: its children are not orphans of the leased
+/* The init of a container is younger than the move: its children are not orphans of the moved
  * process. */
 static void test_neighbour_in_a_new_container(void **state)
 {
 	(void)state;
-	lease(101, 1);
+	world_narrow(101, 1);
 	fake_fork(fake, 50, 201);
 	fake_get(fake, 201)->ns_pid = 1;
 	fake_fork(fake, 201, 202);
 	fake_pin(fake, 202, world_node(1));
-	world_lose_records(world);
+	world_lose_records();
 	tick_until_reported();
-	assert_int_equal(world_mask(world, 202), world_node(1));
+	assert_int_equal(world_mask(202), world_node(1));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -31,7 +31,7 @@ static void the_life_covers_every_event(void **state)
 	assert_true(ordeal.moved >= 3);
 	assert_true(ordeal.homes >= 1);
 	assert_null(fake_trace(ordeal.world->fake));
-	assert_false(ordeal_there_is("ledger"));
+	assert_false(ordeal_there_is("moves"));
 	assert_int_equal(gate.nr_live, 0);
 	for (unsigned op = 0; op < GATE_OPS; op++)
 		if (gate.calls[op] == 0)
@@ -50,7 +50,7 @@ static void policy_auto_covers_the_life(void **state)
 	assert_true(ordeal.homes >= 3);
 	assert_true(fake_mover.submitted >= 3);
 	assert_null(fake_trace(ordeal.world->fake));
-	assert_false(ordeal_there_is("ledger"));
+	assert_false(ordeal_there_is("moves"));
 	assert_int_equal(gate.nr_live, 0);
 }
 

@@ -86,14 +86,12 @@ static void each_process_gets_a_node(void **state)
 		assert_int_equal(node_of(&world.workers[2 * i + 1]), home_state->home);
 	}
 	assert_int_equal(homes, 0xf);
-	/* Their start is over, so all are leased. */
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 8);
 	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
 	assert_non_null(decision);
 	assert_true(has_field(decision, "POLICY", "auto"));
 	assert_true(has_field(decision, "THREADS", "2"));
 	assert_non_null(field_of(decision, "AGE_S"));
-	assert_true(has_field(decision, "PIN", "lease"));
 	assert_non_null(strstr(decision->text, "; 2 threads, "));
 }
 
@@ -106,8 +104,8 @@ static void everything_is_restored_at_the_end(void **state)
 		masks[i] = fake_get(world.fake, world.workers[i].tid)->mask;
 	begin_auto();
 	live_s(6);
-	assert_true(nm_actuator_leases(world.daemon.pipeline.actuator) > 0);
-	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
+	assert_true(nm_assignments_count(world.daemon.pipeline.assignments) > 0);
+	assert_int_equal(nm_moves_end(world.daemon.pipeline.moves), 0);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
 }
@@ -198,37 +196,6 @@ static void momentary_load_reserves_no_capacity(void **state)
 	assert_true(beside[1] > 1.8);
 }
 
-/* A single thread moves to its memory, and its affinity is narrowed only until it arrives. */
-static void one_thread_is_not_leased(void **state)
-{
-	(void)state;
-	struct worker *worker = add_worker(1000, 0, 2);
-	uint64_t mask = fake_get(world.fake, worker->tid)->mask;
-	begin_auto();
-	live_s(6);
-	assert_int_equal(node_of(worker), 2);
-	assert_int_equal(fake_get(world.fake, worker->tid)->mask, mask);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
-}
-
-/* After it has run alone for long, it is leased: otherwise it would have to be moved back
- * repeatedly. */
-static void one_thread_is_leased_in_the_end(void **state)
-{
-	(void)state;
-	struct nm_task_event fork = {
-		.kind = NM_TASK_FORK, .pid = 1999, .tid = 1999, .parent_pid = 1100, .parent_tid = 1100};
-	add_worker(1000, 0, 2);
-	add_worker(1100, 2, 3);
-	begin_auto();
-	live_s(4);
-	nm_roster_task_event(world.daemon.pipeline.roster, &fork, world.fake->now_ns);
-	live_s(10);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
-	assert_true(nm_actuator_holds(world.daemon.pipeline.actuator, 1000,
-				      fake_get(world.fake, 1000)->start_ticks));
-}
-
 /* A forbidden operation is not retried in each interval. */
 static void refused_moves_are_not_repeated(void **state)
 {
@@ -241,107 +208,6 @@ static void refused_moves_are_not_repeated(void **state)
 	assert_int_equal(placed_of(1000)->home, 2);
 	assert_in_range(world.fake->calls[FAKE_SET] - before, 1, 3);
 	fake_calm(world.fake);
-}
-
-/* For 0.5 s it may still count CPUs and create threads accordingly. */
-static void a_new_process_is_not_leased_at_once(void **state)
-{
-	(void)state;
-	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1999, .tid = 1999};
-	begin_auto();
-	live_s(1);
-	uint64_t created_ns = world.fake->now_ns;
-	for (unsigned i = 0; i < 2; i++) {
-		struct worker *worker = add_worker(1000, (int)(4 * i), 2);
-		fake_get(world.fake, worker->tid)->start_ticks = created_ns / 10000000;
-	}
-	for (unsigned i = 0; i < 6; i++) /* the machine is in demand */
-		add_worker(2000 + 100 * i, (int)(1 + i + (i >= 3)), i / 2);
-	for (bool had_home = false; world.fake->now_ns < created_ns + NM_NSEC_PER_SEC;) {
-		/* Another process starts, so examinations become frequent. */
-		nm_home_stage_task_event(&world.daemon, &exec, world.fake->now_ns);
-		live_one();
-		const struct nm_home_state *home_state =
-			nm_home_state_find(nm_placement_of(&world.daemon), 1000);
-		bool leased = fake_get(world.fake, world.workers[0].tid)->mask != (1U << CPUS) - 1;
-		had_home |= home_state && home_state->home >= 0;
-		if (world.fake->now_ns < created_ns + NM_NSEC_PER_SEC / 2)
-			assert_false(leased);
-		else if (world.fake->now_ns > created_ns + NM_NSEC_PER_SEC * 9 / 10)
-			assert_true(had_home && leased);
-	}
-}
-
-static void live_with(enum nm_runtime runtime, enum nm_affinity_choice pin)
-{
-	fake_asked.runtime = (int)runtime;
-	add_worker(1000, 0, 2);
-	add_worker(1000, 1, 2);
-	begin_auto();
-	world.daemon.config->threads.affinity = pin;
-	live_s(6);
-	fake_asked.runtime = NM_RUNTIME_NONE;
-}
-
-/* A program that counts its CPUs again moves to its home like others, but its affinities are
- * restored. */
-static void cpu_aware_runtimes_are_not_leased(void **state)
-{
-	(void)state;
-	live_with(NM_RUNTIME_JVM, NM_AFFINITY_AUTO);
-	assert_int_equal(placed_of(1000)->home, 2);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(node_of(&world.workers[i]), 2);
-		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, (1U << CPUS) - 1);
-	}
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
-	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
-	assert_non_null(decision);
-	assert_true(has_field(decision, "RUNTIME", "Java"));
-	assert_true(has_field(decision, "PIN", "nudge"));
-}
-
-/* It is not leased until the answer has arrived, which takes a while. */
-/* SECURITY: runtimes */
-static void a_process_is_not_leased_before_its_runtime_is_known(void **state)
-{
-	(void)state;
-	fake_asked.late = 20; /* a program of one thread may be leased after ten seconds */
-	fake_asked.runtime = NM_RUNTIME_GO;
-	add_worker(1000, 0, 2);
-	begin_auto();
-	for (unsigned i = 0; i < 30; i++) {
-		live_one();
-		assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
-	}
-	assert_int_equal(node_of(&world.workers[0]), 2);
-	fake_asked.late = 0;
-	fake_asked.runtime = NM_RUNTIME_NONE;
-}
-
-/* If no worker can answer, the default applies. Once the runtime is known, its affinities are
- * restored. */
-/* SECURITY: runtimes */
-static void a_newly_known_cpu_aware_runtime_is_released(void **state)
-{
-	(void)state;
-	live_with((enum nm_runtime) - EPERM, NM_AFFINITY_AUTO);
-	assert_int_equal(node_of(&world.workers[0]), 2);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
-	fake_asked.runtime = NM_RUNTIME_GO;
-	live_s(62);
-	fake_asked.runtime = NM_RUNTIME_NONE;
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, (1U << CPUS) - 1);
-}
-
-/* An explicit threads.pin takes precedence, also here. */
-static void the_setting_takes_precedence(void **state)
-{
-	(void)state;
-	live_with(NM_RUNTIME_JVM, NM_AFFINITY_NODE);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
 }
 
 /* Its two threads stay apart with a controller each, on an otherwise idle machine. */
@@ -999,25 +865,6 @@ static void balancing_of_tiers_brings_no_memory(void **state)
 	assert_int_equal(pages_on(0), 1024);
 }
 
-/* threads.pin = "nudge" prevents programs from counting only the CPUs of one node. */
-static void pin_nudge_prevents_leases(void **state)
-{
-	(void)state;
-	uint64_t masks[8];
-	four_mixed_up();
-	for (unsigned i = 0; i < 8; i++)
-		masks[i] = fake_get(world.fake, world.workers[i].tid)->mask;
-	begin_auto();
-	world.daemon.config->threads.affinity = NM_AFFINITY_TRANSIENT;
-	live_s(6);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
-	for (unsigned i = 0; i < 8; i++) {
-		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
-		assert_int_equal(node_of(&world.workers[i]),
-				 placed_of(1000 + 100 * (i / 2))->home);
-	}
-}
-
 /* A process that is slower in its home than before is released, and left alone for a while. */
 static void a_harmful_home_is_rolled_back(void **state)
 {
@@ -1108,15 +955,8 @@ int main(void)
 		TEST(demand_of_a_new_process_is_since_its_start),
 		TEST(run_time_is_read_from_the_kernel),
 		TEST(momentary_load_reserves_no_capacity),
-		TEST(one_thread_is_not_leased),
-		TEST(one_thread_is_leased_in_the_end),
 		TEST(refused_moves_are_not_repeated),
-		TEST(a_new_process_is_not_leased_at_once),
 		TEST(siblings_do_not_count_as_cores),
-		TEST(cpu_aware_runtimes_are_not_leased),
-		TEST(a_process_is_not_leased_before_its_runtime_is_known),
-		TEST(a_newly_known_cpu_aware_runtime_is_released),
-		TEST(the_setting_takes_precedence),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_follows_the_home),
 		TEST(a_dry_run_only_reports_homes),
@@ -1148,7 +988,6 @@ int main(void)
 		TEST(the_mover_queue_is_kept_short),
 		TEST(memory_moves_once_beside_numa_balancing),
 		TEST(balancing_of_tiers_brings_no_memory),
-		TEST(pin_nudge_prevents_leases),
 		TEST(a_harmful_home_is_rolled_back),
 		TEST(memory_is_rolled_back_with_its_home),
 		TEST(the_start_of_a_program_is_not_a_baseline),

@@ -61,8 +61,8 @@ static void begin_young_processes(void)
 	}
 }
 
-/* It need not wait for the end of the interval, and is only nudged, as it may still adapt to its
- * affinity. */
+/* A home need not wait for the end of the interval; a thread that has just created another one is
+ * moved later. */
 static void young_processes_are_gathered(void **state)
 {
 	(void)state;
@@ -76,26 +76,13 @@ static void young_processes_are_gathered(void **state)
 		assert_non_null(home_state);
 		assert_in_range(home_state->home, 0, NODES - 1);
 		homes |= 1U << home_state->home;
-		assert_int_equal(node_of(&world.workers[2 * i]), home_state->home);
-		assert_int_equal(node_of(&world.workers[2 * i + 1]), home_state->home);
 	}
 	assert_int_equal(homes, 0xf);
 	assert_int_equal(world.daemon.tally.intervals, intervals);
-}
-
-/* It may still adapt to its affinity: it is leased 0.25 s after its last thread was created. */
-static void young_processes_are_leased_later(void **state)
-{
-	(void)state;
-	begin_young_processes();
-	world.daemon.config->threads.affinity = NM_AFFINITY_NODE;
-	beat();
-	beat();
-	assert_true(placed_of(1000)->home >= 0);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
-	for (unsigned i = 0; i < 4; i++)
-		beat();
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
+	live(20);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(node_of(&world.workers[i]),
+				 placed_of(1000 + 100 * (uint32_t)(i / 2))->home);
 }
 
 static void begin_young_pair(void)
@@ -176,15 +163,14 @@ static void its_second_thread_is_noticed(void **state)
 	assert_non_null(placed_of(1000));
 }
 
-/* Gives a home and a lease to a process that has had one thread for a long time. */
+/* Gives a home to a process that has had one thread for a long time. */
 static void begin_alone(void)
 {
-	world.daemon.config->threads.affinity = NM_AFFINITY_NODE;
 	begin_auto();
 	add_worker(1000, 0, 0);
 	live(150);
 	assert_true(placed_of(1000)->home >= 0);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 1);
 }
 
 /* Threads on the other CPUs, which use the memory there. */
@@ -202,14 +188,14 @@ static bool all_where_created(void)
 	return true;
 }
 
-/* The others would inherit the lease of the first one, and touch their memory where it runs. */
+/* The others touch their memory where it runs. */
 static void a_home_for_one_thread_ends_when_others_are_created(void **state)
 {
 	(void)state;
 	begin_alone();
 	add_threads();
 	nm_drain(&world.daemon);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 0);
 	beat();
 	assert_int_equal(placed_of(1000)->home, -1);
 	assert_true(all_where_created());
@@ -226,7 +212,7 @@ static void a_suspended_home_holds_nothing(void **state)
 	for (unsigned i = 0; i < 30; i++)
 		beat();
 	assert_true(placed_of(1000)->home >= 0);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 0);
 	live_one();
 	assert_int_equal(placed_of(1000)->home, -1);
 	assert_true(all_where_created());
@@ -254,11 +240,11 @@ static void a_home_stays_if_the_new_thread_is_idle(void **state)
 	int home = placed_of(1000)->home;
 	fake_clone(world.fake, 1000, 1999);
 	nm_drain(&world.daemon);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 0);
 	live(150);
 	assert_int_equal(placed_of(1000)->home, home);
 	assert_int_equal(placed_of(1000)->decision, 1);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 1);
 }
 
 /* A process that ends sooner is never examined, and its cost is not charged. */
@@ -461,6 +447,7 @@ static void exited_processes_free_their_capacity(void **state)
 	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		beat();
+	live(3);
 	const struct nm_home_state *home_state = placed_of(1000);
 	int home = home_state->home;
 	assert_true(home_state->demand_cpus > 1.5);
@@ -586,7 +573,6 @@ int main(void)
 		TEST(new_threads_of_a_placed_process_are_examined),
 		TEST(exited_processes_free_their_capacity),
 		TEST(a_new_program_is_examined_again),
-		TEST(young_processes_are_leased_later),
 		TEST(memory_is_read_once_for_all),
 		TEST(pages_of_placed_processes_move_as_a_whole),
 		TEST(fork_records_carry_their_own_time),

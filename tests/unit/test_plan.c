@@ -19,7 +19,6 @@ static int set_up(void **state)
 {
 	(void)state;
 	machine = machine_new(4, 2);
-	machine->config.threads.affinity = NM_AFFINITY_AUTO;
 	for (int i = 0; i < 4; i++)
 		machine_thread(machine, 10, i, 3 - i / 2);
 	snapshot = NULL;
@@ -115,7 +114,6 @@ static void a_decision_holds_all_that_acting_needs(void **state)
 	assert_int_equal(step->tid, 1001);
 	assert_int_equal(step->pid, 10);
 	assert_int_equal(step->start_ticks, 6001);
-	assert_int_equal(step->pin, NM_STEP_LEASE);
 	assert_int_equal(step->cpu_from, 1);
 	assert_int_equal(step->cpu_to, 6);
 	assert_int_equal(step->node_from, 0);
@@ -204,63 +202,19 @@ static void a_swap_must_fit_both_affinities(void **state)
 	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
 }
 
-static enum nm_step_pin pin_under(enum nm_affinity_choice pin)
-{
-	struct nm_proposal proposal = single(0, 6);
-	machine->config.threads.affinity = pin;
-	build(&proposal, 1);
-	return plan.decisions[0].steps[0].pin;
-}
-
-static void young_and_spawning_threads_are_nudged(void **state)
-{
-	(void)state;
-	struct nm_process *process = machine_process(machine, 10);
-	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_LEASE);
-	process->started_ns = machine->now_ns - 2 * MACHINE_SECOND;
-	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_NUDGE);
-	process->started_ns = 0;
-	process->last_spawn_ns = machine->now_ns - 2 * MACHINE_SECOND;
-	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_NUDGE);
-	process->last_spawn_ns = machine->now_ns - 3 * MACHINE_SECOND;
-	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_LEASE);
-}
-
-/* Go and Java count their CPUs again while they run, and so might an unknown runtime. */
-static void cpu_aware_runtimes_are_nudged(void **state)
-{
-	(void)state;
-	struct nm_process *process = machine_process(machine, 10);
-	static const enum nm_thread_policy policies[] = {NM_POLICY_LBMA, NM_POLICY_IMAR2,
-							 NM_POLICY_KMAF, NM_POLICY_BALANCE};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
-		machine->config.threads.policy = policies[i];
-		for (int runtime = 0; runtime < NM_RUNTIME_MAX; runtime++) {
-			process->runtime = (enum nm_runtime)runtime;
-			assert_int_equal(pin_under(NM_AFFINITY_AUTO),
-					 runtime == NM_RUNTIME_NONE || runtime == NM_RUNTIME_UNKNOWN
-						 ? NM_STEP_LEASE
-						 : NM_STEP_NUDGE);
-			assert_int_equal(plan.decisions[0].policy, policies[i]);
-			assert_int_equal(plan.decisions[0].steps[0].runtime, runtime);
-			assert_int_equal(pin_under(NM_AFFINITY_NODE), NM_STEP_LEASE);
-			assert_int_equal(pin_under(NM_AFFINITY_CORE), NM_STEP_LEASE);
-			assert_int_equal(pin_under(NM_AFFINITY_TRANSIENT), NM_STEP_NUDGE);
-		}
-	}
-}
-
-/* It could only be leased, which is not permitted: kMAF would bind it to its current node. */
-static void a_nudged_thread_on_its_target_is_left_out(void **state)
+/* kMAF would keep it on its current node, to which it is assigned already. */
+static void an_assigned_thread_on_its_target_is_left_out(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(0, 0);
-	machine_process(machine, 10)->runtime = NM_RUNTIME_GO;
-	build(&proposal, 1);
-	assert_int_equal(plan.count, 0);
-	machine_process(machine, 10)->runtime = NM_RUNTIME_NONE;
+	const struct nm_proposals proposals = {
+		.items = &proposal, .count = 1, .policy = NM_POLICY_KMAF};
 	build(&proposal, 1);
 	assert_int_equal(plan.count, 1);
+	nm_plan_clear(&plan);
+	snapshot->threads[0].assigned = 0;
+	nm_plan_build(snapshot, &machine->config, &proposals, &next_id, &plan);
+	assert_int_equal(plan.count, 0);
 }
 
 /* SECURITY: journal-flood */
@@ -285,6 +239,7 @@ static void the_budget_counts_threads(void **state)
  * are of process 20. */
 static unsigned moves_of_second(uint64_t budget)
 {
+	nm_auto(nm_assignments_freep) struct nm_assignments *assignments = nm_assignments_new();
 	struct nm_placement *placement;
 	unsigned count = 0;
 	machine->config.rules.moves_per_interval = budget;
@@ -293,7 +248,9 @@ static unsigned moves_of_second(uint64_t budget)
 	nm_column_follow_processes(&placement->processes, snapshot);
 	nm_home_state_find(placement, 10)->home = 2;
 	nm_home_state_find(placement, 20)->home = 3;
-	nm_placement_plan(placement, snapshot, &machine->config, &plan);
+	const struct nm_home_round round = {
+		.snapshot = snapshot, .config = &machine->config, .assignments = assignments};
+	nm_placement_plan(placement, &round, &plan);
 	for (size_t i = 0; i < plan.count; i++)
 		count += plan.decisions[i].steps[0].pid == 20;
 	nm_auto_policy.close(placement);
@@ -348,7 +305,7 @@ static void undo(const struct nm_verdict *rollback)
 	nm_plan_add_rollback(snapshot, &machine->config, rollback, &next_id, &plan);
 }
 
-static void a_rollback_leases_back_to_the_source_node(void **state)
+static void a_rollback_moves_back_to_the_source_node(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
@@ -364,7 +321,6 @@ static void a_rollback_leases_back_to_the_source_node(void **state)
 	assert_int_equal(decision->steps[0].node_from, 0);
 	assert_int_equal(decision->steps[0].cpu_from, 0);
 	assert_int_equal(decision->steps[0].node_to, 3);
-	assert_int_equal(decision->steps[0].pin, NM_STEP_LEASE);
 	assert_target(&decision->steps[0], "6-7");
 }
 
@@ -418,7 +374,7 @@ static void threads_of_a_swap_are_rolled_back_individually(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of_both(1000, 2, 1002, 0);
-	machine->config.threads.affinity = NM_AFFINITY_CORE;
+	machine->config.rules.paper = true;
 	take();
 	undo(&rollback);
 	assert_int_equal(plan.count, 2);
@@ -435,7 +391,7 @@ static void an_occupied_source_cpu_yields_its_node(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
-	machine->config.threads.affinity = NM_AFFINITY_CORE;
+	machine->config.rules.paper = true;
 	take();
 	undo(&rollback);
 	assert_target(&plan.decisions[0].steps[0], "6");
@@ -530,12 +486,10 @@ int main(void)
 		TEST(targets_stay_within_the_original_affinity),
 		TEST(a_target_contains_only_proposed_cpus),
 		TEST(a_swap_must_fit_both_affinities),
-		TEST(young_and_spawning_threads_are_nudged),
-		TEST(cpu_aware_runtimes_are_nudged),
-		TEST(a_nudged_thread_on_its_target_is_left_out),
+		TEST(an_assigned_thread_on_its_target_is_left_out),
 		TEST(the_budget_counts_threads),
 		TEST(domains_share_the_moves_to_homes),
-		TEST(a_rollback_leases_back_to_the_source_node),
+		TEST(a_rollback_moves_back_to_the_source_node),
 		TEST(a_sleeping_threads_rollback_has_no_cost_before),
 		TEST(a_rollback_does_not_use_the_budget),
 		TEST(an_observed_thread_is_not_rolled_back),

@@ -45,12 +45,12 @@ static int tear_down(void **state)
 /* SECURITY: slow-restore */
 static void progress_extends_limits_and_the_watchdog(void **state)
 {
-	const struct nm_lease_event event = {.kind = NM_LEASE_PROGRESS};
+	const struct nm_move_event event = {.kind = NM_MOVE_PROGRESS};
 	struct nm_daemon *daemon = calloc(1, sizeof(*daemon));
 	char text[256] = "";
 	(void)state;
 	assert_non_null(daemon);
-	nm_report_lease(daemon, &event);
+	nm_report_move(daemon, &event);
 	assert_true(recv(receiver, text, sizeof(text) - 1, 0) > 0);
 	assert_non_null(strstr(text, "EXTEND_TIMEOUT_USEC=60000000"));
 	assert_non_null(strstr(text, "WATCHDOG=1"));

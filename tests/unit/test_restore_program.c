@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd --restore as a program, with little memory: it restores the affinities, or it fails
- * and keeps the ledger. Needs two CPUs. */
+/* numa-migrd --restore as a program, with little memory: it restores the affinities that an earlier
+ * version has left, or it fails and keeps the ledger. Needs two CPUs. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -20,8 +20,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "numa-migrd/file.h"
-#include "numa-migrd/ledger.h"
+#include "numa-migrd/move.h"
 #include "numa-migrd/proc.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -29,7 +28,7 @@
 #define STEP (64 * 1024)
 #define MOST (512 * MIB)
 #define NO_PID 5000000U /* beyond the kernel's largest number */
-#define MORE 4000U	/* leases of threads that have ended: more than the first heap holds */
+#define MORE 4000U	/* entries of threads that have ended: more than the first heap holds */
 #define NOT_LOADED 127	/* the dynamic linker lacks memory */
 
 static char root[FIXTURE_PATH];
@@ -75,41 +74,36 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void write_line(FILE *file, uint32_t tid, uint64_t start_ticks)
+{
+	(void)fprintf(file, "give %u %u %lu %lu 1 0 0 0 0 0 0 %u,%u %u .\n", tid, tid,
+		      (unsigned long)start_ticks, (unsigned long)start_ticks + 1, cpus[0], cpus[1],
+		      cpus[0]);
+}
+
 /* As after a crash: the victim is narrowed, and the ledger contains that. */
 static void narrow(void)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
 	const struct nm_platform_options options = {.root_path = "/"};
 	struct nm_proc_stat stat;
-	char boot_id[64];
+	char boot_id[64], path[FIXTURE_PATH + 16];
 	cpu_set_t one;
-	int directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)victim, (uint32_t)victim, &stat), 0);
-	assert_true(platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/random/boot_id",
-					     boot_id, sizeof(boot_id)) > 0);
-	boot_id[strcspn(boot_id, "\n")] = '\0';
-	struct nm_ledger_entry entry = {.tid = (uint32_t)victim,
-					.pid = (uint32_t)victim,
-					.start_ticks = stat.start_ticks,
-					.given_ticks = stat.start_ticks + 1,
-					.original = hwloc_bitmap_alloc(),
-					.target = hwloc_bitmap_alloc()};
-	hwloc_bitmap_only(entry.target, cpus[0]);
-	hwloc_bitmap_only(entry.original, cpus[0]);
-	hwloc_bitmap_set(entry.original, cpus[1]);
-	assert_int_equal(nm_ledger_open(directory, boot_id, &ledger), 0);
-	assert_int_equal(nm_ledger_give(ledger, &entry), 0);
-	for (entry.tid = NO_PID; entry.tid < NO_PID + MORE; entry.tid++) {
-		entry.pid = entry.tid;
-		assert_int_equal(nm_ledger_give(ledger, &entry), 0);
-	}
-	nm_ledger_entry_clear(&entry);
+	assert_int_equal(nm_proc_read_boot_id(platform, boot_id, sizeof(boot_id)), 0);
+	snprintf(path, sizeof(path), "%s/%s", root, NM_LEDGER_NAME);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	(void)fprintf(file, "numa-migrd-ledger 1 %s\n", boot_id);
+	write_line(file, (uint32_t)victim, stat.start_ticks);
+	for (uint32_t tid = NO_PID; tid < NO_PID + MORE; tid++)
+		write_line(file, tid, stat.start_ticks);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, 0600), 0);
 	CPU_ZERO(&one);
 	CPU_SET(cpus[0], &one);
 	assert_int_equal(sched_setaffinity(victim, sizeof(one), &one), 0);
-	close(directory);
 }
 
 static off_t ledger_bytes(void)

@@ -117,7 +117,7 @@ static void begin_at_home(void)
 	fake_asked.numa_maps = all_on_1;
 	begin_auto();
 	live_s(20);
-	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
+	assert_int_equal(fake_get(world.fake, 1002)->processor / 2, 1);
 }
 
 /* ---- a process without its first thread ---- */
@@ -133,41 +133,7 @@ static void a_home_outlives_the_first_thread(void **state)
 	live_s(40);
 	assert_int_equal(state_of(1000)->home, 1);
 	assert_int_equal(state_of(1000)->decision, decision);
-	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
-	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
-	assert_int_equal(fake_get(world.fake, 1002)->mask, 0xff);
-	fake_asked.numa_maps = NULL;
-}
-
-/* ---- affinities that are the original ones again ---- */
-
-/* Set by the owner, or by the kernel without a change of the cpuset: one return is no choice. */
-static void the_second_return_is_a_choice(void **state)
-{
-	(void)state;
-	begin_at_home();
-	fake_pin(world.fake, 1002, 0xff);
-	live_s(20);
-	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
-	fake_pin(world.fake, 1002, 0xff);
-	live_s(20);
-	assert_int_equal(fake_get(world.fake, 1002)->mask, 0xff);
-	assert_int_equal(fake_get(world.fake, 1000)->mask, fake_cpus(2, 3));
-	fake_asked.numa_maps = NULL;
-}
-
-/* Before Linux 6.2, each write of a cpuset sets the affinities in it. */
-static void returns_with_a_cpuset_are_nobodys_choice(void **state)
-{
-	(void)state;
-	world.fake->remembers = false;
-	begin_at_home();
-	for (unsigned i = 0; i < 4; i++) {
-		fake_cpuset(world.fake, "/job", i % 2 ? 0xff : 0x7f);
-		fake_move(world.fake, 1000, "/job");
-		live_s(20);
-		assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
-	}
+	assert_int_equal(fake_get(world.fake, 1002)->processor / 2, 1);
 	fake_asked.numa_maps = NULL;
 }
 
@@ -248,7 +214,7 @@ static void a_full_cpuset_holds_no_threads(void **state)
 	begin_auto();
 	for (unsigned s = 0; s < 20; s++) {
 		live_s(1);
-		assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+		assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 0);
 	}
 	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
 }
@@ -415,8 +381,6 @@ int main(void)
 		TEST(excluded_threads_keep_their_memory),
 		TEST(a_pinned_process_is_left_alone),
 		TEST(a_home_outlives_the_first_thread),
-		TEST(the_second_return_is_a_choice),
-		TEST(returns_with_a_cpuset_are_nobodys_choice),
 		TEST(two_threads_do_not_share_a_cpu),
 		TEST(different_affinities_share_cpus),
 		TEST(an_isolated_cpu_is_no_room),

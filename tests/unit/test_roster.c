@@ -23,7 +23,6 @@ static void test_adoption(void **state)
 	assert_int_equal(adopted->start_ticks, fake_get(fake, 101)->start_ticks);
 	assert_int_equal(fake_from_bitmap(adopted->original), ALL);
 	assert_true(adopted->unrestricted);
-	assert_false(adopted->leased);
 	assert_int_equal(adopted->adopted_ns, fake->now_ns);
 	assert_string_equal(adopted->process->comm, "prog100");
 	assert_int_equal(adopted->process->uid, 1000);
@@ -427,25 +426,6 @@ static void test_all_threads_count_with_auto(void **state)
 	assert_null(member(101));
 }
 
-/* ---- leases that are undone ---- */
-
-static void test_undone_twice(void **state)
-{
-	uint64_t start_ticks = fake_get(fake, 101)->start_ticks;
-	(void)state;
-	run_all(0.5);
-	assert_false(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
-	assert_false(nm_roster_note_undone(roster, 102, start_ticks, fake->now_ns));
-	/* The process sleeps meanwhile. */
-	run_none(598);
-	run_all(0.5);
-	assert_true(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
-	assert_false(nm_roster_note_undone(roster, 101, start_ticks + 1, fake->now_ns));
-	run_none(599);
-	run_all(0.5);
-	assert_false(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
-}
-
 /* ---- the first thread ---- */
 
 static void exit_leader(void)
@@ -546,7 +526,7 @@ static void test_pinning_to_all_online_cpus_is_kept(void **state)
 	assert_int_equal(fake_from_bitmap(member(102)->original), online);
 }
 
-static void test_leased_when_adopted(void **state)
+static void test_moving_when_adopted(void **state)
 {
 	(void)state;
 	fake_pin(fake, 101, fake_cpus(2, 3));
@@ -558,17 +538,16 @@ static void test_leased_when_adopted(void **state)
 	assert_true(member(101)->unrestricted);
 }
 
-/* A leased affinity is not taken for that of the owner. */
-static void test_leased(void **state)
+/* The affinity of a move is not taken for that of the owner. */
+static void test_moving(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	leased_tid = 101;
+	moving_tid = 101;
 	(void)fake_set_mask(fake, 101, fake_cpus(2, 3));
 	run_none(10);
 	run_all(0.5);
 	assert_managed(101, true);
-	assert_true(member(101)->leased);
 	assert_int_equal(fake_from_bitmap(member(101)->original), ALL);
 }
 
@@ -622,15 +601,14 @@ int main(void)
 		TEST(test_pinned),
 		TEST(test_affinity_that_nobody_may_set),
 		TEST(test_pinned_with_pages),
-		TEST(test_undone_twice),
 		TEST(test_a_process_outlives_its_first_thread),
 		TEST(test_a_process_without_its_first_thread_is_managed),
 		TEST(test_the_cpuset_of_a_thread_is_its_own),
 		TEST(test_all_threads_count_with_auto),
 		TEST(test_unrestricted_in_cpuset),
 		TEST(test_pinning_to_all_online_cpus_is_kept),
-		TEST(test_leased_when_adopted),
-		TEST(test_leased),
+		TEST(test_moving_when_adopted),
+		TEST(test_moving),
 		TEST(test_recheck),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

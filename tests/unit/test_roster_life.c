@@ -49,21 +49,6 @@ static void test_churn(void **state)
 	assert_true(nm_roster_counts(roster).processes_known < 3);
 }
 
-static void test_spawn(void **state)
-{
-	(void)state;
-	run_all(0.5);
-	assert_int_equal(member(100)->process->last_spawn_ns, 0);
-	fake_clone(fake, 101, 103);
-	drain();
-	assert_int_equal(member(100)->process->last_spawn_ns, fake->now_ns);
-	fake_sleep(fake, 500);
-	fake_fork(fake, 102, 300);
-	drain();
-	assert_int_equal(member(100)->process->last_spawn_ns, fake->now_ns);
-	assert_int_equal(member(200)->process->last_spawn_ns, 0);
-}
-
 static void add_user(uint32_t first, unsigned count, uint64_t rss_kb)
 {
 	for (uint32_t pid = first; pid < first + count; pid++) {
@@ -75,7 +60,7 @@ static void add_user(uint32_t first, unsigned count, uint64_t rss_kb)
 }
 
 /* The kernel takes long to write the status of a process in many groups: it is read only to plan a
- * home, and for the affinity of a thread that may be leased. */
+ * home, and for the affinity of a thread that may be moved. */
 /* SECURITY: many-groups-of-a-process */
 static void the_status_of_others_is_not_read(void **state)
 {
@@ -232,7 +217,7 @@ static void test_silence(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	leased_tid = 101;
+	moving_tid = 101;
 	for (int i = 0; i < 59; i++)
 		run_one(100, 100, 0.9);
 	assert_managed(102, true);
@@ -467,7 +452,6 @@ int main(void)
 		TEST(test_exit),
 		TEST(test_exit_of_all_threads),
 		TEST(test_churn),
-		TEST(test_spawn),
 		TEST(the_status_of_others_is_not_read),
 		TEST(test_many_groups),
 		TEST(test_many_groups_of_threads),

@@ -83,22 +83,6 @@ static void a_changed_affinity_ends_the_home(void **state)
 	assert_managed(102, true);
 }
 
-/* The first return to the original affinity counts for ten minutes. */
-static void an_undone_lease_outlives_the_daemon(void **state)
-{
-	(void)state;
-	run_all(1);
-	assert_false(nm_roster_note_undone(roster, 101, start_of(101), fake->now_ns));
-	assert_false(nm_roster_note_undone(roster, 102, start_of(102), fake->now_ns));
-	restart();
-	assert_managed(101, true);
-	assert_true(nm_roster_note_undone(roster, 101, start_of(101), fake->now_ns));
-	run_none(600);
-	restart();
-	run_all(1);
-	assert_false(nm_roster_note_undone(roster, 102, start_of(102), fake->now_ns));
-}
-
 static void a_thread_id_is_not_a_process(void **state)
 {
 	(void)state;
@@ -152,7 +136,8 @@ static void damaged_lines_are_skipped_and_reported(void **state)
 	char text[512];
 	(void)state;
 	snprintf(text, sizeof(text),
-		 "numa-migrd-given-back 4 " BOOT "\nprocess\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
+		 "numa-migrd-given-back 4 " BOOT
+		 "\nprocess\nundone 101 1 0 5\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
 		 "process %u %llu 0 0\n",
 		 200, (unsigned long long)fake_get(fake, 200)->start_ticks);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
@@ -292,7 +277,6 @@ int main(void)
 		TEST(no_file_is_written_without_released_threads),
 		TEST(a_release_outlives_the_daemon),
 		TEST(a_changed_affinity_ends_the_home),
-		TEST(an_undone_lease_outlives_the_daemon),
 		TEST(a_thread_id_is_not_a_process),
 		TEST(a_reused_number_is_a_different_process),
 		TEST(marks_vanish_with_the_process),

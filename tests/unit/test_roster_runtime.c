@@ -71,7 +71,7 @@ static void a_new_program_is_queried_after_its_start(void **state)
 	assert_int_equal(fake_asked.tickets - asked, 1);
 }
 
-/* It has loaded its runtime by then, so its threads are leased sooner. */
+/* It has loaded its runtime by then, so it is known sooner. */
 static void a_new_program_with_threads_is_queried_at_once(void **state)
 {
 	(void)state;
@@ -100,7 +100,6 @@ static void a_new_name_means_a_new_program(void **state)
 }
 
 /* A program may change its name all the time, but keeps its known runtime until the next query. */
-/* SECURITY: runtimes */
 static void name_changes_are_checked_once_a_minute(void **state)
 {
 	(void)state;
@@ -164,7 +163,7 @@ static void an_unknown_runtime_is_queried_again(void **state)
 }
 
 /* For any number of processes, one domain has at most four of eight queries at a time. */
-/* SECURITY: runtimes, shares */
+/* SECURITY: shares */
 static void queries_in_progress_are_limited(void **state)
 {
 	(void)state;

@@ -53,7 +53,7 @@ static void test_off_and_back(void **state)
 	assert_managed(101, true);
 }
 
-/* Also for a sleeping process, as its threads may have leases. */
+/* Also for a sleeping process, as its threads may be assigned. */
 static void test_off_asleep(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void test_off_asleep(void **state)
 	assert_managed(200, true);
 }
 
-/* Sleep alone changes nothing: the process keeps its leases. */
+/* Sleep alone changes nothing: the process keeps its assignments. */
 static void test_asleep(void **state)
 {
 	(void)state;
@@ -128,21 +128,6 @@ static void test_observe(void **state)
 	ten_seconds();
 	assert_false(member(101)->only_watched);
 	assert_true(member(101)->barred_until == 0);
-}
-
-/* A thread with a leased affinity is not a member until the lease module has restored it. */
-static void test_observe_ends_leases(void **state)
-{
-	(void)state;
-	interval();
-	leased_tid = 101;
-	fake_set_attribute(fake, "/a.slice", "observe");
-	ten_seconds();
-	assert_managed(101, false);
-	assert_managed(102, true);
-	leased_tid = 0;
-	interval();
-	assert_managed(101, true);
 }
 
 static void include(const char *command)
@@ -297,7 +282,6 @@ int main(void)
 		TEST(test_long_intervals),
 		TEST(test_attributes_of_small_processes_are_not_read),
 		TEST(test_observe),
-		TEST(test_observe_ends_leases),
 		TEST(test_on_includes),
 		TEST(test_exclude_takes_precedence),
 		TEST(test_only),

@@ -108,9 +108,9 @@ static void assert_it_works(const char *kept)
 {
 	int stderr_fd = world_mute(world);
 	struct nm_daemon *service = service_open(world);
-	for (unsigned i = 0; i < 30 && !world_leased(world, 100); i++)
+	for (unsigned i = 0; i < 30 && !world_moved(world, 100); i++)
 		assert_int_equal(nm_tick(service), 0);
-	bool moved = world_leased(world, 100);
+	bool moved = world_moved(world, 100);
 	service_close(service);
 	world_unmute(stderr_fd);
 	assert_true(moved);
@@ -133,9 +133,10 @@ static void with_link(const char *name)
 }
 
 /* SECURITY: ledger */
-static void a_link_instead_of_the_ledger_is_set_aside(void **state)
+static void a_link_instead_of_the_record_is_set_aside(void **state)
 {
 	(void)state;
+	with_link("moves");
 	with_link("ledger");
 }
 
@@ -143,7 +144,7 @@ static void a_link_instead_of_the_ledger_is_set_aside(void **state)
 static void links_in_the_place_of_new_files_are_replaced(void **state)
 {
 	(void)state;
-	with_link("ledger.new");
+	with_link("moves.damaged");
 	with_link("given-back");
 	with_link("given-back.new");
 	with_link("unanswered");
@@ -160,7 +161,7 @@ int main(void)
 		TEST(a_link_is_refused),
 		TEST(a_file_is_refused),
 		TEST(a_directory_of_another_user_is_refused),
-		TEST(a_link_instead_of_the_ledger_is_set_aside),
+		TEST(a_link_instead_of_the_record_is_set_aside),
 		TEST(links_in_the_place_of_new_files_are_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

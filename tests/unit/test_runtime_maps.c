@@ -154,7 +154,6 @@ static void a_program_is_its_first_file(void **state)
 }
 
 /* A line longer than any path, invalid lines, and truncated text. */
-/* SECURITY: runtimes */
 static void odd_lines_are_passed_over(void **state)
 {
 	(void)state;
@@ -190,7 +189,6 @@ static int own_runtime(void)
 	return answer.result;
 }
 
-/* SECURITY: runtimes */
 static void a_file_of_that_name_is_seen(void **state)
 {
 	(void)state;

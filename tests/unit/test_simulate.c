@@ -125,7 +125,7 @@ static void test_digest_depends_on_decisions(void **state)
 		"threads: { policy = \"none\"; };",
 		"threads: { policy = \"auto\"; };",
 		"threads: { policy = \"imar2\"; };",
-		"threads: { policy = \"imar2\"; affinity = \"core\"; };",
+		"threads: { policy = \"lbma\"; };",
 		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };",
 	};
 	uint64_t digests[NM_ARRAY_SIZE(policies)];

@@ -301,27 +301,6 @@ static void processes_gather_their_threads(void **state)
 	assert_string_equal(process->comm, "prog20");
 }
 
-static void age_and_spawning_are_derived_from_times(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 0, 0);
-	struct nm_process *process = machine_process(machine, 10);
-	process->started_ns = machine->now_ns - 3 * MACHINE_SECOND;
-	take(0);
-	assert_false(snapshot->processes[0].young);
-	assert_false(snapshot->processes[0].spawning);
-	process->started_ns++;
-	process->last_spawn_ns = machine->now_ns - 3 * MACHINE_SECOND + 1;
-	take(0);
-	assert_true(snapshot->processes[0].young);
-	assert_true(snapshot->processes[0].spawning);
-	process->started_ns = machine->now_ns + 5;
-	process->last_spawn_ns--;
-	take(0);
-	assert_true(snapshot->processes[0].young);
-	assert_false(snapshot->processes[0].spawning);
-}
-
 static void an_impossible_pid_is_refused(void **state)
 {
 	(void)state;
@@ -351,7 +330,6 @@ int main(void)
 		TEST(siblings_see_each_other_not_themselves),
 		TEST(main_threads_are_grouped_in_order),
 		TEST(processes_gather_their_threads),
-		TEST(age_and_spawning_are_derived_from_times),
 		TEST(an_impossible_pid_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

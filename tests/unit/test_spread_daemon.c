@@ -54,7 +54,7 @@ static void misplaced_threads_of_a_large_process_move(void **state)
 	assert_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "home"));
 	assert_non_null(find_entry(0, NM_MESSAGE_DECISION, "POLICY", "imar2"));
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "improved"));
-	assert_true(nm_actuator_leases(world.daemon.pipeline.actuator) > 0);
+	assert_true(nm_assignments_count(world.daemon.pipeline.assignments) > 0);
 }
 
 /* Returns -1 if no threads may be drawn. */
@@ -102,14 +102,14 @@ static void nothing_is_drawn_by_first_touches(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
-/* No lottery moves them, because kernel balancing is on. */
+/* No lottery moves them, because kernel balancing is on. Those near their memory are assigned. */
 static void computing_threads_of_a_large_process_stay(void **state)
 {
 	(void)state;
 	begin_large();
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 6);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 4);
 	for (size_t i = 0; i < world.nr_workers; i++)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->processor / 2, i / 2);
 }
@@ -122,7 +122,7 @@ static void held_threads_are_released_if_cpus_are_short(void **state)
 	for (int i = 6; i < 16; i++)
 		add_worker(2000, i % CPUS, 0);
 	live_s(15);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 0);
 }
 
 /* Two of seven share a CPU: they would queue where they are held. */
@@ -130,13 +130,13 @@ static void threads_without_a_cpu_of_their_own_are_not_held(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 7; i++)
-		add_worker(1000, i > 0 ? i - 1 : 0, 0);
+		add_worker(1000, i > 0 ? i - 1 : 0, i > 0 ? (unsigned)(i - 1) / 2 : 0);
 	begin_auto();
 	world.lazy = true;
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
 	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 5);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 5);
 }
 
 /* A thread of a process with a home is no partner, although a swap would help the other one. */
@@ -163,7 +163,6 @@ static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
 		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
 	}
 	begin_auto();
-	world.daemon.config->threads.affinity = NM_AFFINITY_TRANSIENT; /* no lease by a lottery */
 	live(4);
 	assert_int_equal(state_of(1000)->home, -1); /* observed first */
 	nm_placement_drawn(nm_placement_of(&world.daemon), 1000, world.daemon.tally.intervals);

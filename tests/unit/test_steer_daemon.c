@@ -34,10 +34,10 @@ static bool has_own_mask(uint32_t tid)
 	return thread->mask == thread->own;
 }
 
-static bool is_leased(uint32_t tid)
+static bool is_assigned(uint32_t tid)
 {
-	return nm_actuator_holds(world.daemon.pipeline.actuator, tid,
-				 fake_get(world.fake, tid)->start_ticks);
+	return nm_assignments_has(world.daemon.pipeline.assignments, tid,
+				  fake_get(world.fake, tid)->start_ticks);
 }
 
 /* A process that changes its name is checked. */
@@ -61,19 +61,19 @@ static void observed_processes_are_never_moved(void **state)
 	assert_int_equal(nm_roster_counts(world.daemon.pipeline.roster).processes_observed, 1);
 }
 
-/* Its threads were moved and leased: their affinity is restored within ten seconds. */
+/* Its threads were moved: they are left alone within ten seconds. */
 static void off_applies_within_ten_seconds(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
 	live(40);
 	assert_true(all_at_home());
-	assert_true(is_leased(1000) && is_leased(1100));
+	assert_true(is_assigned(1000) && is_assigned(1100));
 	fake_set_attribute(world.fake, "/a.slice", "off");
 	live(10);
 	assert_true(has_own_mask(1000) && has_own_mask(1002));
-	assert_false(is_leased(1000));
-	assert_true(is_leased(1100));
+	assert_false(is_assigned(1000));
+	assert_true(is_assigned(1100));
 	assert_int_equal(nm_roster_counts(world.daemon.pipeline.roster).processes_off, 1);
 	size_t from = world.nr_entries;
 	world.workers[0].memory = 1;
@@ -85,13 +85,13 @@ static void off_applies_within_ten_seconds(void **state)
 }
 
 /* The same for a sleeping process with an attribute of its own service. */
-static void observe_ends_leases_of_sleepers(void **state)
+static void observe_ends_assignments_of_sleepers(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
 	fake_group(world.fake, "/a.slice/x.service")->uid = 1000;
 	live(40);
-	assert_true(is_leased(1000));
+	assert_true(is_assigned(1000));
 	size_t workers = world.nr_workers;
 	world.workers[0] = world.workers[2];
 	world.nr_workers = 1;
@@ -124,15 +124,17 @@ static void a_reload_keeps_attribute_values(void **state)
 	(void)state;
 	misplace(NM_POLICY_LBMA);
 	live(40);
-	assert_true(is_leased(1000));
-	fixture_file(world.root, "numa-migrd.conf", "targets: { min_cpu_percent = 0; };");
+	assert_true(is_assigned(1000));
+	fixture_file(world.root, "numa-migrd.conf",
+		     "targets: { min_cpu_percent = 0; };\n"
+		     "threads: { policy = \"lbma\"; };");
 	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
 	world.daemon.options.config.path = path;
 	assert_int_equal(nm_command_reload(&world.daemon, error, sizeof(error)), 0);
 	world.workers[0] = world.workers[2];
 	world.nr_workers = 1;
 	live_one();
-	assert_true(is_leased(1000));
+	assert_true(is_assigned(1000));
 	fake_set_attribute(world.fake, "/a.slice", "off");
 	for (uint64_t end_ns = world.fake->now_ns + 10 * NM_NSEC_PER_SEC;
 	     world.fake->now_ns < end_ns;)
@@ -147,7 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(observed_processes_are_never_moved),
 		TEST(off_applies_within_ten_seconds),
-		TEST(observe_ends_leases_of_sleepers),
+		TEST(observe_ends_assignments_of_sleepers),
 		TEST(observed_processes_are_not_moved_back),
 		TEST(a_reload_keeps_attribute_values),
 	};

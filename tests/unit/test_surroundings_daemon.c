@@ -351,6 +351,7 @@ static void toggle_for_s(double seconds, double every_s, int cpu)
 		world.fake->online = i % 2 ? all : all & ~(UINT64_C(1) << cpu);
 	}
 	world.fake->online = all;
+	fake_cpuset(world.fake, "/", all);
 }
 
 static unsigned count_decisions(const char *pid)

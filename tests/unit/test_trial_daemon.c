@@ -138,7 +138,7 @@ static void a_slower_program_loses_its_homes(void **state)
 	assert_int_equal(placed_of(1000)->home, -1);
 	/* Others keep their homes. */
 	assert_in_range(placed_of(1100)->home, 0, NODES - 1);
-	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 6);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 6);
 	unsigned reports = 0;
 	for (size_t i = 0; i < world.nr_entries; i++)
 		reports += strstr(world.entries[i].text,

@@ -86,7 +86,7 @@ static void threads_show_their_metrics(void **state)
 	assert_true(shown_number(2, "local_share") < 0.01);
 	assert_true(shown_number(2, "latency_cycles") > shown_number(1, "latency_cycles"));
 	assert_true(shown_number(2, "relative_performance") < 1);
-	assert_shown(2, "leased", "false");
+	assert_null(shown_text(2, "assigned_node"));
 	assert_null(shown_text(2, "last_decision"));
 	assert_shown(3, "pid", "2000");
 }
@@ -110,7 +110,7 @@ static void processes_add_their_threads_up(void **state)
 	assert_shown(1, "unit", "a.service");
 	assert_shown(1, "threads", "3");
 	assert_shown(1, "node", "1");
-	assert_shown(1, "leases", "0");
+	assert_shown(1, "assigned", "0");
 	assert_true(shown_number(1, "run_share") > 2 && shown_number(1, "run_share") <= 3.1);
 	assert_null(shown_text(1, "last_decision"));
 	assert_true(shown_number(1, "local_share") > 0.2 && shown_number(1, "local_share") < 0.5);
@@ -146,22 +146,6 @@ static void a_release_is_shown_and_ends(void **state)
 	live(12);
 	see("processes");
 	assert_shown(1, "state", "managed");
-}
-
-/* The reason why it is nudged instead of leased. */
-static void the_runtime_is_shown(void **state)
-{
-	(void)state;
-	(void)add_worker(1000, 0, 0);
-	fake_asked.runtime = NM_RUNTIME_GO;
-	live(4);
-	fake_asked.runtime = NM_RUNTIME_NONE;
-	(void)add_worker(2000, 2, 1);
-	live(4);
-	see("processes");
-	assert_int_equal(shown.rows, 2);
-	assert_shown(1, "runtime", "Go");
-	assert_null(shown_text(2, "runtime"));
 }
 
 static void attributes_of_cgroups_are_shown(void **state)
@@ -271,7 +255,7 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	snprintf(tid, sizeof(tid), "%s", shown_text(row, "tid"));
 	see("threads");
 	assert_shown(shown_row("tid", tid), "last_decision", id);
-	assert_shown(shown_row("tid", tid), "leased", "true");
+	assert_non_null(shown_text(shown_row("tid", tid), "assigned_node"));
 	see("processes");
 	assert_true(shown_number(1, "last_decision") >= strtod(id, NULL));
 	/* Another thread has its number since. */
@@ -437,7 +421,6 @@ int main(void)
 		TEST_OF(threads_show_their_metrics),
 		TEST_OF(processes_add_their_threads_up),
 		TEST_OF(a_release_is_shown_and_ends),
-		TEST_OF(the_runtime_is_shown),
 		TEST_OF(attributes_of_cgroups_are_shown),
 		TEST_OF(processes_are_explained),
 		TEST_OF(one_node_is_the_reason),

@@ -10,12 +10,13 @@ static bool is_running(const struct nm_facts *facts)
 	       strcmp(facts->unit.active, "active") == 0;
 }
 
-static void report_left_ledger(const char *name, struct nm_findings *findings)
+static void report_left_record(const char *name, struct nm_findings *findings)
 {
 	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
 			"numa-migrd ended without restoring all CPU affinities.");
-	nm_findings_evidence(findings, "/run/numa-migrd/ledger exists, and numa-migrd does not "
-				       "run");
+	nm_findings_evidence(findings,
+			     "/run/numa-migrd/moves or ledger exists, and numa-migrd does not "
+			     "run");
 	nm_findings_remedy(findings, "numa-migrd --restore, as root");
 }
 
@@ -67,8 +68,8 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 
 	if (is_running(facts))
 		nm_findings_add(findings, name, NM_SEVERITY_FINE, "numa-migrd is running.");
-	else if (facts->ledger.value == 1)
-		report_left_ledger(name, findings);
+	else if (facts->left_record.value == 1)
+		report_left_record(name, findings);
 	else if (unit->error)
 		report_unknown(name, facts, findings);
 	else if (broken)

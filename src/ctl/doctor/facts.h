@@ -82,7 +82,8 @@ struct nm_facts {
 	uint32_t daemon_pid, helper_pid; /* 0: not running */
 	struct nm_facts_unit unit;
 	struct nm_reading helper_socket; /* value: 1: exists, 0: does not */
-	struct nm_reading ledger;	 /* in the runtime directory; 1: exists, 0: does not */
+	/* Of narrowed affinities, in the runtime directory; 1: exists, 0: does not. */
+	struct nm_reading left_record;
 	/* NULL: it is invalid. The default one if the file may not be read, or before the
 	 * installation. */
 	struct nm_config *config;

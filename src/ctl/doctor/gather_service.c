@@ -11,7 +11,7 @@
 #include "gather.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/helper.h"
-#include "numa-migrd/ledger.h"
+#include "numa-migrd/move.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"
@@ -138,7 +138,9 @@ void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_opti
 
 	facts->helper_socket =
 		nm_gather_name(platform, "run", strrchr(NM_HELPER_SOCKET_PATH, '/') + 1);
-	facts->ledger = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);
+	facts->left_record = nm_gather_name(platform, "run/numa-migrd", NM_MOVES_NAME);
+	if (facts->left_record.value != 1)
+		facts->left_record = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);
 	(void)snprintf(facts->config_path, sizeof(facts->config_path), "%s%s", root, path);
 	(void)snprintf(folder, sizeof(folder), "%s%s", root, NM_CONFIG_FOLDER);
 	const struct nm_config_files files = {.path = facts->config_path,

@@ -215,14 +215,8 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 			const struct nm_home_state *state, const struct nm_place_proposal *proposal)
 {
 	const struct nm_snap_process *process = &round->snapshot->processes[state->process];
-	bool nudged = round->config->threads.affinity == NM_AFFINITY_AUTO &&
-		      nm_runtime_counts_again(process->runtime);
 	struct nm_decision decision = decision_of(round, state);
 	decision.home = reason_of(placement, process, state, proposal);
-	decision.steps[0].pin = round->assignments ? NM_STEP_MOVE
-				: nudged	   ? NM_STEP_NUDGE
-						   : NM_STEP_LEASE;
-	decision.steps[0].runtime = process->runtime;
 	round->handler->assigned(round->handler->context, &decision);
 }
 
@@ -325,8 +319,6 @@ void nm_placement_decide(struct nm_placement *placement, const struct nm_home_ro
 	if (round->whole)
 		yield(placement, round, &view);
 	assign_homes(placement, round, &view);
-	if (!round->dry_run && round->assignments)
-		nm_placement_plan_moves(placement, round, plan);
-	else if (!round->dry_run)
-		nm_placement_plan(placement, round->snapshot, round->config, plan);
+	if (!round->dry_run)
+		nm_placement_plan(placement, round, plan);
 }

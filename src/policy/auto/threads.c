@@ -5,48 +5,13 @@
 #define COMPUTES 0.75		   /* share of a CPU from which a thread is held */
 #define COMPUTES_AT_A_TIME_S 0.003 /* as BURST_TO_PLACE (propose.c): others answer requests */
 #define STEADY_NS NM_NSEC_PER_SEC  /* time since the number of threads last rose */
-#define ALONE_AFTER_S 10.0 /* the same for a program that never had a second thread */
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* time after which a refused move is tried again */
-
-/*
- * Selects between lease and transient affinity. A process that has run only a single thread, or
- * still creates threads, may yet count the CPUs; one with a runtime that counts again, or an
- * unknown one, will do so (threads.affinity). A process created by a leased thread would inherit
- * its lease.
- */
-static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
-			       const struct nm_home_state *state,
-			       const struct nm_snap_thread *thread)
-{
-	const struct nm_snap_process *process = &snapshot->processes[thread->process];
-	double after_s = state->max_running > 1 ? NM_SIZED_AFTER_S : ALONE_AFTER_S;
-	/* Its behaviour before it was first seen is not known. */
-	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
-	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&
-		     (state->max_running > 1 || known_s >= after_s);
-	bool would_see = config->threads.affinity == NM_AFFINITY_AUTO &&
-			 nm_runtime_may_count_again(process->runtime);
-	bool nudged =
-		config->threads.affinity == NM_AFFINITY_TRANSIENT || would_see || thread->forked;
-	return sized && !nudged ? NM_STEP_LEASE : NM_STEP_NUDGE;
-}
-
-/* A thread that would get only a transient affinity, and is at home already, needs no step. */
-static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-		       int home, enum nm_step_pin pin)
-{
-	if (!(thread->run_share > 0) || thread->leased || thread->only_watched)
-		return false;
-	return pin == NM_STEP_LEASE ||
-	       nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) != home;
-}
 
 /*
  * Returns the node on which the thread is to be held; -1: none. The computing threads of a process
  * that exceeds every node stay where they are (stencil paper, section 5): the scheduler would move
  * them away from their memory without need, and pages follow threads that stay. A light thread is
- * not held, because it would queue while CPUs elsewhere are idle; one that does is released (see
- * nm_overcommit_yield()).
+ * not held, because it would queue while CPUs elsewhere are idle.
  */
 static int node_of(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		   const struct nm_home_state *state, const struct nm_snap_thread *thread)
@@ -59,40 +24,6 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 		return -1;
 	return thread->main_node;
 }
-
-/* Adds the steps that move threads to their homes or hold them, in the order of their numbers. The
- * first round leaves moves to others: a user's threads could need all of them in every interval.
- * The second one gives what is left, which no later interval could use. */
-void nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config, struct nm_plan *plan)
-{
-	const uint64_t most = config->rules.moves_per_interval, nr_threads = snapshot->nr_threads;
-	nm_autofree uint64_t *movers = nm_must(calloc(most + 1, sizeof(*movers)));
-	nm_autofree bool *planned = nm_must(calloc(nr_threads + 1, sizeof(*planned)));
-	size_t count = 0;
-	for (uint64_t turn = 0; turn < 2 * nr_threads && count < most; turn++) {
-		const uint32_t i = (uint32_t)(turn % nr_threads);
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
-		int node = state ? node_of(placement, snapshot, state, thread) : -1;
-		if (node < 0 || planned[i] || snapshot->time_ns < state->refused_until_ns)
-			continue;
-		enum nm_step_pin pin = pin_of(config, snapshot, state, thread);
-		if (!needs_step(snapshot, thread, node, pin))
-			continue;
-		uint64_t domain = snapshot->processes[thread->process].domain;
-		struct nm_usage usage = {0};
-		for (size_t k = 0; k < count; k++)
-			nm_usage_add(&usage, domain, movers[k], 1);
-		if (turn < nr_threads && !nm_usage_has_room(&usage, most))
-			continue;
-		(void)nm_plan_add_home(snapshot, config, i, node, pin, state->decision, plan);
-		planned[i] = true;
-		movers[count++] = domain;
-	}
-}
-
-/* ---- moves ---- */
 
 static bool computes(const struct nm_home_state *state)
 {
@@ -113,8 +44,7 @@ static bool is_memory_there(const struct nm_home_state *state, int node)
 /* The step for a thread. */
 enum step_kind { STEP_NONE, STEP_FIRST, STEP_AGAIN, STEP_ASSIGN };
 
-static enum step_kind kind_of(const struct nm_snapshot *snapshot,
-			      const struct nm_home_state *state,
+static enum step_kind kind_of(const struct nm_snapshot *snapshot, const struct nm_home_state *state,
 			      const struct nm_snap_thread *thread, int node,
 			      const struct nm_assignment *known)
 {
@@ -129,16 +59,17 @@ static enum step_kind kind_of(const struct nm_snapshot *snapshot,
 }
 
 /* The node to which a thread is held is remembered: it is where it ran at first. */
-static int assigned_node_of(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			    const struct nm_home_state *state, const struct nm_snap_thread *thread,
-			    const struct nm_assignment *known)
+static int assigned_node_of(const struct nm_placement *placement,
+			    const struct nm_snapshot *snapshot, const struct nm_home_state *state,
+			    const struct nm_snap_thread *thread, const struct nm_assignment *known)
 {
 	if (state->home < 0 && known && known->by_home && known->node >= 0)
 		return nm_placement_may_hold(placement, state) ? known->node : -1;
 	return node_of(placement, snapshot, state, thread);
 }
 
-/* Plans, or notes, the step of a thread if it is of this kind. Returns whether a move was planned. */
+/* Plans, or notes, the step of a thread if it is of this kind. Returns whether a move was planned.
+ */
 static bool step_thread(const struct nm_home_round *round, struct nm_home_state *state,
 			uint32_t index, int node, enum step_kind kind, struct nm_plan *plan)
 {
@@ -152,8 +83,8 @@ static bool step_thread(const struct nm_home_round *round, struct nm_home_state 
 	};
 	if (kind == STEP_ASSIGN)
 		state->held |= state->home < 0;
-	else if (nm_plan_add_home(round->snapshot, round->config, index, node, NM_STEP_MOVE,
-				  state->decision, plan) < 0)
+	else if (nm_plan_add_home(round->snapshot, round->config, index, node, state->decision,
+				  plan) < 0)
 		return false;
 	if (kind == STEP_AGAIN)
 		nm_assignments_return(round->assignments, thread->tid, round->snapshot->time_ns);
@@ -163,10 +94,11 @@ static bool step_thread(const struct nm_home_round *round, struct nm_home_state 
 	return kind != STEP_ASSIGN;
 }
 
-/* In the order of the threads' numbers, first moves before others, and each kind in two rounds as
- * above. */
-void nm_placement_plan_moves(struct nm_placement *placement, const struct nm_home_round *round,
-			     struct nm_plan *plan)
+/* In the order of the threads' numbers, first moves before others. The first round of each kind
+ * leaves moves to others: a user's threads could need all of them in every interval. The second one
+ * gives what is left, which no later interval could use. */
+void nm_placement_plan(struct nm_placement *placement, const struct nm_home_round *round,
+		       struct nm_plan *plan)
 {
 	const struct nm_snapshot *snapshot = round->snapshot;
 	const uint64_t most = round->config->rules.moves_per_interval;
@@ -180,8 +112,8 @@ void nm_placement_plan_moves(struct nm_placement *placement, const struct nm_hom
 		struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
 		if (!state || snapshot->time_ns < state->refused_until_ns)
 			continue;
-		const struct nm_assignment *known = nm_assignments_of(
-			round->assignments, thread->tid, thread->start_ticks);
+		const struct nm_assignment *known =
+			nm_assignments_of(round->assignments, thread->tid, thread->start_ticks);
 		int node = assigned_node_of(placement, snapshot, state, thread, known);
 		enum step_kind kind =
 			node < 0 ? STEP_NONE : kind_of(snapshot, state, thread, node, known);

@@ -139,22 +139,6 @@ double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snap
 	return is_saturated(&snapshot->cpus[state->main_cpu]) ? NAN : state->run_share;
 }
 
-void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision)
-{
-	for (unsigned i = 0; i < decision->nr_steps; i++) {
-		const struct nm_step *step = &decision->steps[i];
-		struct nm_balancer_thread_state *known =
-			nm_column_find(&balancer->threads, step->tid);
-		if (!known || step->node_to < 0)
-			continue;
-		enum nm_dtas_type type = known->behaviour.type;
-		hwloc_const_bitmap_t within =
-			nm_balancer_lease(balancer, type, step->node_to, step->cpu_to);
-		bool typed = within && hwloc_bitmap_isincluded(step->target, within);
-		known->leased_as = typed ? type : NM_DTAS_EITHER;
-	}
-}
-
 static void *open_balancer(const struct nm_topology *topology, double page_bytes)
 {
 	struct nm_balancer *balancer;
@@ -179,16 +163,10 @@ static int propose_balance(void *state, const struct nm_policy_input *input,
 	return 0;
 }
 
-static void note_balanced(void *state, const struct nm_decision *decision)
-{
-	nm_balancer_applied(state, decision);
-}
-
 const struct nm_policy_ops nm_balance_policy = {
 	.open = open_balancer,
 	.close = close_balancer,
 	.propose = propose_balance,
-	.applied = note_balanced,
 	/* Not by locality, which it reduces on purpose. */
 	.judged_by = {{.by = NM_BY_PERFORMANCE}},
 };

@@ -19,8 +19,8 @@ start_free() {
 	pids[free]=$started
 }
 
-# Waits for a lease. If the kernel moves the thread to its memory first, another one is started.
-lease_free() {
+# Waits for a move. If the kernel moves the thread to its memory first, another one is started.
+move_free() {
 	local attempt
 	for attempt in 1 2 3; do
 		wait_for 45 watch_or_home && watch_masks && return
@@ -51,7 +51,7 @@ targets: {
 	exclude = ( { command = "hands-*"; } );
 };
 sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
-threads: { policy = "lbma"; affinity = "auto"; };
+threads: { policy = "lbma"; };
 SETTINGS
 parameters "$LAX_FREE"
 before=$(others_masks)
@@ -59,10 +59,10 @@ systemctl start numa-migrd
 changed=''
 watch_masks() {
 	[[ $(others_masks) == "$before" ]] || changed=$(others_masks)
-	workers_masked 4-5 "${pids[free]}"
+	moved "${pids[free]}"
 }
-watch_or_home() { watch_masks || leased_or_home "${pids[free]}"; }
-effect "the free neighbour is moved to its memory" lease_free
+watch_or_home() { watch_masks || moved_or_home "${pids[free]}"; }
+effect "the free neighbour is moved to its memory" move_free
 effect "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
 effect "its move was seen to help" wait_for 20 has_entry VERDICT=improved "PID=${pids[free]}"
 look_for 10 watch_masks

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# However the daemon ends, every affinity is restored: of leased threads, of threads and children created by them, also
-# while the daemon was deaf or dead, and of a leased thread that called exec.
+# However the daemon ends, every affinity is the owner's: of moved threads, of threads and children created by them, also
+# while the daemon was deaf or dead, and of a moved thread that called exec.
 # boot: trouble
 # limit: 700
 . "$LAB/lib.sh"
@@ -39,7 +39,7 @@ everyones_masks() {
 
 all_masks() { everyones_masks | cut -d' ' -f2 | sort -u; }
 
-both_leased() { leased "$bearer" && leased "$executor"; }
+both_moved() { moved "$bearer" && moved "$executor"; }
 
 have_born() { [[ $(threads_of "$bearer" | wc -l) == 3 && $(cat /proc/"$bearer"/task/*/children) ]]; }
 have_executed() { grep -q after-exec "/proc/$executor/cmdline"; }
@@ -50,32 +50,32 @@ bear_and_execute() {
 	wait_for 10 have_born && wait_for 10 have_executed
 }
 
-# After a crash the daemon must restore the affinities, and lease no new ones while they are examined.
-lend_no_more() { echo 'threads: { policy = "none"; };' >"$CONF"; }
+# After a crash the daemon must restore the affinities, and move nothing while they are examined.
+move_no_more() { echo 'threads: { policy = "none"; };' >"$CONF"; }
 
 masks_are() { [[ $(all_masks) == "$1" ]]; }
 
-# If it is not leased, another one is started in its place.
-unless_leased_anew() { # VARIABLE
+# If it has not been moved, another one is started in its place.
+unless_moved_anew() { # VARIABLE
 	local -n pid=$1
-	leased "$pid" && return
+	moved "$pid" && return
 	kill -9 "$pid"
 	start 1 family 2 64 0
 	pid=$started
 }
 
-# Waits for both leases. The kernel may move one to its memory first: then there is nothing to lease.
+# Waits until both have been moved. The kernel may move one to its memory first: then there is nothing to do.
 round() { # NAME
 	local attempt
 	start_families
 	for attempt in 1 2 3 4 5 6 7 8; do
-		wait_for 20 leased_or_home "$bearer" "$executor" && both_leased && break
+		wait_for 20 moved_or_home "$bearer" "$executor" && both_moved && break
 		note "$1: attempt $attempt: not both"
 		((attempt == 8)) && break
-		unless_leased_anew bearer
-		unless_leased_anew executor
+		unless_moved_anew bearer
+		unless_moved_anew executor
 	done
-	effect "$1: both are leased" both_leased
+	effect "$1: both are moved" both_moved
 }
 
 restored() { # NAME
@@ -96,8 +96,9 @@ after_kill() {
 	round kill
 	pid=$(daemon_pid)
 	kill -STOP "$pid"
+	narrow_as_in_a_move "$bearer" "$executor"
 	check "kill: a thread, a child and an exec, unseen by the daemon" bear_and_execute
-	lend_no_more
+	move_no_more
 	kill -9 "$pid"
 	restored kill
 }
@@ -108,8 +109,9 @@ after_death() {
 	printf '[Service]\nExecStopPost=\nRestartSec=15\n' >"$DROP_IN"
 	systemctl daemon-reload
 	round death
-	lend_no_more
+	move_no_more
 	kill -9 "$(daemon_pid)"
+	narrow_as_in_a_move "$bearer" "$executor"
 	check "death: a thread, a child and an exec while it is dead" bear_and_execute
 	check "death: their affinities are still narrowed" fails masks_are 0-7
 	check "death: it is started again" wait_for 45 is_active
@@ -127,7 +129,7 @@ start_confined() {
 after_widening() {
 	settings_soft_dirty "$LAX_FREE" family
 	systemctl start numa-migrd
-	effect "widening: leased inside the cpuset" lend start_confined
+	effect "widening: moved inside the cpuset" get_moved start_confined
 	systemctl stop numa-migrd
 	check "widening: the affinity of the cpuset is restored" masks_are 0-5
 	systemctl set-property --runtime narrow.service AllowedCPUs=0-7

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The machine sleeps for some seconds: the daemon continues, and still knows its leases. Runs only on request, because not
+# The machine sleeps for some seconds: the daemon continues, and still answers. Runs only on request, because not
 # every emulator wakes up again.
 # boot: trouble
 # when: asked
@@ -12,7 +12,7 @@ settings_soft_dirty "$LAX_FREE" membound
 start 1 membound -s 0 2 1 48
 systemctl start numa-migrd
 pid=$(daemon_pid)
-effect "a thread is leased" wait_for 60 leased "$started"
+effect "a thread is moved" wait_for 60 moved "$started"
 if ! rtcwake -m freeze -s 5 >&2; then
 	skip "it sleeps" "this kernel cannot sleep, or has no clock to wake it"
 else

@@ -43,14 +43,14 @@ and_children() { # PID
 is_asleep() { grep -q '^State:.D' /proc/"$(unit_pid asleep)"/task/*/status; }
 
 still_ones() {
-	effect "one is leased and then frozen" lend start_misplaced still
+	effect "one is moved and then frozen" get_moved start_misplaced still
 	systemctl freeze still
-	effect "one is leased and then stopped" lend start_misplaced stopped
+	effect "one is moved and then stopped" get_moved start_misplaced stopped
 	kill -STOP "$(unit_pid stopped)"
-	effect "one is leased and then sleeps uninterruptibly" lend start_unit asleep hostile asleep 48
+	effect "one is moved and then sleeps uninterruptibly" get_moved start_unit asleep hostile asleep 48
 	kill -USR1 "$(unit_pid asleep)"
 	check "it does" wait_for 10 is_asleep
-	effect "one in user and process namespaces of its own is leased" lend start_boxed
+	effect "one in user and process namespaces of its own is moved" get_moved start_boxed
 	boxed=$started
 	kill -STOP "$boxed"
 }

@@ -8,7 +8,7 @@
 . "$LAB/lib.sh"
 
 readonly HELD_S=60 STOP_S=25 NOBODY=65534
-readonly LEDGER=/run/numa-migrd/ledger
+readonly RECORD=/run/numa-migrd/moves
 
 value_of() { numa-migrctl status --json | awk -F':' -v name="$1" '{ gsub(/[ ",]/, "") } $1 == name { print $2 }'; } # NAME
 
@@ -54,7 +54,7 @@ is_stuck() {
 }
 
 stops() { timeout $STOP_S systemctl stop numa-migrd; }
-# While it touches its memory and sets its own affinity it must not be leased: that affinity belongs to its owner.
+# While it touches its memory and sets its own affinity it must not be moved: that affinity belongs to its owner.
 start_misplaced() {
 	systemctl stop numa-migrd
 	start 1 membound -n lent -s 0 2 1 64
@@ -71,7 +71,7 @@ release() {
 
 while_held() { # COUNT
 	local before
-	effect "$1: another program is leased" lend start_misplaced
+	effect "$1: another program is moved" get_moved start_misplaced
 	lent=$started
 	before=$(value_of intervals)
 	hold "$1"
@@ -89,7 +89,7 @@ while_held() { # COUNT
 	check_equal "$1: it was in good order" "inactive success" \
 		"$(systemctl show -P ActiveState numa-migrd) $(systemctl show -P Result numa-migrd)"
 	check_equal "$1: the other program has its affinity" 0-7 "$(all_masks)"
-	check "$1: no ledger is left" fails test -e $LEDGER
+	check "$1: no record is left" fails test -e $RECORD
 	check "$1: --restore works" timeout 20 numa-migrd --restore
 	check "$1: it starts" timeout 30 systemctl start numa-migrd
 	check "$1: it answers" answers

@@ -34,7 +34,7 @@ remembered() {
 	echo 0-7 >$GROUP/cpuset.cpus
 	start_narrowed alone
 	alone=$started
-	effect "affinities: a thread that its owner has narrowed is leased" lend start_asked
+	effect "affinities: a thread that its owner has narrowed is moved" get_moved start_asked
 	echo 0-5 >$GROUP/cpuset.cpus
 	systemctl stop numa-migrd
 	check "affinities: in a smaller cpuset it has that of an unmanaged one" wait_for 10 same_masks
@@ -94,7 +94,7 @@ in_folios() { # KB
 	before=$(faulted_in "$1")
 	settings_soft_dirty "$LAX_FREE" folios
 	systemctl start numa-migrd
-	effect "folios of $1 KiB: a thread is leased" lend start_folios
+	effect "folios of $1 KiB: a thread is moved" get_moved start_folios
 	check "folios of $1 KiB: its memory is in them" [ "$(faulted_in "$1")" -gt "$before" ]
 	systemctl stop numa-migrd
 	check_equal "folios of $1 KiB: its mask is back" 0-7 "$(worker_mask "$folio")"

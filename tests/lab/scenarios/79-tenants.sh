@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # User A has 200 busy threads, forks without end, changes attributes of cgroups, holds locks of memory maps, and has
-# pinned processes 1,900 levels deep in cgroups. User B's programs are leased and get homes all the same. After a stop
+# pinned processes 1,900 levels deep in cgroups. User B's programs are moved and get homes all the same. After a stop
 # and after a kill each affinity is its owner's: B's are restored, and those that A has set are unchanged.
 # SECURITY: slow-restore, many-groups, forks
 # boot: trouble
@@ -8,7 +8,7 @@
 # limit: 600
 . "$LAB/lib.sh"
 
-readonly A=65534 B=games OUTPUT=/run/lab-tenants LEDGER=/run/numa-migrd/ledger
+readonly A=65534 B=games OUTPUT=/run/lab-tenants RECORD=/run/numa-migrd/moves
 readonly THREADS=200 LEVELS=1900 PINNED=100 LOCKS=3 GROUPS_OF_A=50
 
 # ---- user A ----
@@ -54,12 +54,12 @@ masks_of_others() { masks_of "$(unit_pid hog)" "${locked[@]}" | cut -d' ' -f2 | 
 
 # ---- user B ----
 
-# The program sets its own affinity when it begins, which would end a lease: the daemon starts after that.
+# The program sets its own affinity when it begins, which would count as its owner's: the daemon starts after that.
 start_b() {
 	systemctl stop numa-migrd
-	rm -f $OUTPUT/leased
-	start_unit leased -p User=$B -p StandardOutput=file:$OUTPUT/leased membound -n leased -s 0 2 2 48
-	wait_for 60 has_lines 2 $OUTPUT/leased
+	rm -f $OUTPUT/busy
+	start_unit busy -p User=$B -p StandardOutput=file:$OUTPUT/busy membound -n busy -s 0 2 2 48
+	wait_for 60 has_lines 2 $OUTPUT/busy
 	systemctl start numa-migrd
 }
 
@@ -71,17 +71,17 @@ has_home() { has_entry KIND=home "PID=$started"; }
 
 # shellcheck disable=SC2154 # by start_unit
 masks_of_b() { masks_of "$started" | cut -d' ' -f2 | sort -u; }
-has_leases() { masks_of_b | grep -qxE '0-1|2-3|4-5|6-7'; }
+has_moved() { numa-migrctl status --json | grep -q '"threads_moved": *[1-9]'; }
 b_is_restored() { [[ $(masks_of_b) == 0-7 ]]; }
 
 # ---- both ----
 
 settings() { # POLICY SAMPLING
 	cat >"$CONF" <<-SETTINGS
-		targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = "leased"; }, { command = "home"; },
+		targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = "busy"; }, { command = "home"; },
 			{ command = "crowd"; }, { command = "holder"; }, { command = "churn"; }, { command = "x)*"; } ); };
 		sampling: { $2 $UNCAPPED };
-		threads: { policy = "$1"; affinity = "auto"; };
+		threads: { policy = "$1"; };
 	SETTINGS
 	parameters "$LAX_FREE"
 }
@@ -102,7 +102,7 @@ stop() { # AFTER
 	check_equal "$1: the daemon stops successfully" "inactive success" \
 		"$(systemctl show -P ActiveState numa-migrd) $(systemctl show -P Result numa-migrd)"
 	affinities_are_their_owners "$1"
-	check "$1: no ledger is left" fails test -e $LEDGER
+	check "$1: no record is left" fails test -e $RECORD
 }
 
 after_home() {
@@ -110,22 +110,22 @@ after_home() {
 	systemctl start numa-migrd
 	start_b_at_home
 	effect "home: B's program gets one" wait_for 60 has_home
-	effect "home: its threads are leased" wait_for 30 has_leases
+	effect "home: a thread is moved" wait_for 30 has_moved
 	note "$(field REASON KIND=home "PID=$started" | head -n 1): $(masks_of_b | paste -sd,)"
 	stop home
 	systemctl stop home
 }
 
-after_lease() {
+after_move() {
 	settings lbma "$SOFT_DIRTY"
-	effect "lease: B's program is leased" lend start_b
-	check "lease: root's query is answered" timeout 60 numa-migrctl status
-	stop lease
+	effect "move: B's program is moved" get_moved start_b
+	check "move: root's query is answered" timeout 60 numa-migrctl status
+	stop move
 }
 
-# The daemon that starts after the kill is to restore affinities, and lease none while they are compared.
+# The daemon that starts after the kill is to restore affinities, and move none while they are compared.
 after_kill() {
-	effect "kill: another program of B's is leased" lend start_b
+	effect "kill: another program of B's is moved" get_moved start_b
 	settings none "$SOFT_DIRTY"
 	killed=$(daemon_pid)
 	kill -9 "$killed"
@@ -133,7 +133,7 @@ after_kill() {
 	affinities_are_their_owners kill
 	systemctl stop numa-migrd
 	check "kill: --restore succeeds" timeout 120 numa-migrd --restore
-	check "kill: no ledger is left" fails test -e $LEDGER
+	check "kill: no record is left" fails test -e $RECORD
 }
 
 is_another() {
@@ -148,6 +148,6 @@ balancing 0
 begin_a
 trap end_a EXIT
 after_home
-after_lease
+after_move
 after_kill
-systemctl stop leased
+systemctl stop moved

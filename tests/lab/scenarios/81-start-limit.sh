@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The daemon hangs until the watchdog ends it, and is killed, alternately and each time while it leases an affinity, more
+# The daemon hangs until the watchdog ends it, and is killed, alternately and each time within a move, more
 # often than systemd starts a unit by default. It is started again each time, and when it stops every affinity is its
 # owner's, also those of threads and children that were created while it hung.
 # SECURITY: killed
@@ -8,7 +8,7 @@
 # limit: 300
 . "$LAB/lib.sh"
 
-readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/start-limit.conf LEDGER=/run/numa-migrd/ledger
+readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/start-limit.conf RECORD=/run/numa-migrd/moves
 readonly CRASHES=6 # DefaultStartLimitBurst= is five
 
 # WatchdogSec= is long enough for an interval on a busy host.
@@ -39,14 +39,15 @@ runs_again() {
 	((next && next != pid)) && is_active
 }
 
-# The daemon hangs while a leased program creates a thread and a child, until the watchdog or kill(1) ends it.
+# The daemon hangs within a move while the program creates a thread and a child, until the watchdog or kill(1) ends it.
 crash() { # watchdog | signal
 	local child
 	crashes=$((crashes + 1))
-	lend start_program
+	get_moved start_program
 	pid=$(daemon_pid)
 	((pid)) || return
 	kill -STOP "$pid"
+	narrow_as_in_a_move "$started"
 	kill -USR1 "$started"
 	wait_for 10 has_child "$started"
 	child=$(child_of "$started")
@@ -73,8 +74,8 @@ while ((crashes < CRASHES)); do
 done
 systemctl stop numa-migrd
 figure start_limit_inherited $inherited children
-effect "it crashed while affinities were leased, and children inherited them" [ $inherited -gt 0 ]
+effect "it crashed while affinities were narrow, and children inherited them" [ $inherited -gt 0 ]
 check_equal "every affinity is restored, also of new threads and children" 0-7 "$(all_masks)"
 check_equal "one that its owner has set is unchanged" 4-5 "$(mask_of $pinned)"
-check "no ledger is left" fails test -e $LEDGER
+check "no record is left" fails test -e $RECORD
 kill "$pinned" "${programs[@]}"

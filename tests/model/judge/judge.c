@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k | -a] [SCENARIO…]: how often policy "auto" is as
- * good as the better of doing nothing and the kernel, and whether its verdicts are right, in the
- * model. Prints `name value unit` lines; -v prints every row and every lost run on standard error; -c
+ * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k] [SCENARIO…]: how often policy "auto" is as good
+ * as the better of doing nothing and the kernel, and whether its verdicts are right, in the model.
+ * Prints `name value unit` lines; -v prints every row and every lost run on standard error; -c
  * judges the control group instead; -m and -k print rows of the tables in docs/simulation.md: of all
- * policies, and of "auto" beside the kernel against the kernel alone; -a prints the times of all runs
- * with leases and with moves. Not installed.
+ * policies, and of "auto" beside the kernel against the kernel alone. Not installed.
  */
 #include "judge.h"
 
@@ -78,17 +77,6 @@ static const struct row {
 };
 #define NR_ROWS NM_ARRAY_SIZE(rows)
 
-/* Leases against moves. */
-#define AFFINITY(value) "threads: { policy = \"auto\"; affinity = \"" value "\"; };"
-static const struct row affinity_rows[] = {
-	{.policy = {.name = "baseline"}},
-	{.policy = {.name = "kernel", .numa_balancing = true}},
-	{.policy = {.name = "lease", .config = AFFINITY("auto")}},
-	{.policy = {.name = "move", .config = AFFINITY("move")}},
-	{.policy = {.name = "lease+kernel", .config = AFFINITY("auto"), .numa_balancing = true}},
-	{.policy = {.name = "move+kernel", .config = AFFINITY("move"), .numa_balancing = true}},
-};
-
 struct count {
 	unsigned of, all;
 };
@@ -112,7 +100,7 @@ struct judge {
 	const struct nm_sim_machine *machine;
 	unsigned seeds;
 	uint64_t first_seed;
-	bool verbose, control, document, harm, affinity;
+	bool verbose, control, document, harm;
 };
 
 static void add_count(struct count *to, struct count from)
@@ -453,25 +441,6 @@ static int run_for_harm(const struct judge *judge)
 	return r;
 }
 
-/* Prints "scenario rate seed row seconds" of every run. */
-static int run_affinity(const struct judge *judge)
-{
-	struct nm_sim_outcome outcome;
-	int r = 0;
-	for (size_t w = 0; w < NR_WANDERS; w++)
-		for (unsigned i = 0; i < judge->seeds; i++)
-			for (size_t row = 0; row < NM_ARRAY_SIZE(affinity_rows) && r == 0; row++) {
-				const struct nm_sim_options options = {
-					.seed = judge->first_seed + i, .wander_per_s = wanders[w]};
-				r = run(judge, &affinity_rows[row], &options, 0, &outcome);
-				printf("%s %g %lu %s %.6f\n", judge->scenario->name, wanders[w],
-				       (unsigned long)options.seed, affinity_rows[row].policy.name,
-				       outcome.computing_s);
-				(void)fflush(stdout);
-			}
-	return r;
-}
-
 static int run_scenario(struct judge *judge, const struct judge_scenario *scenario,
 			struct tally *sum)
 {
@@ -486,8 +455,6 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 		return run_for_document(judge);
 	if (r == 0 && judge->harm)
 		return run_for_harm(judge);
-	if (r == 0 && judge->affinity)
-		return run_affinity(judge);
 	for (size_t wander = 0; wander < NR_WANDERS; wander++)
 		for (unsigned i = 0; i < judge->seeds && r == 0; i++)
 			r = run_pair(judge, judge->first_seed + i, wander, &tally);
@@ -502,7 +469,7 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k | -a] [SCENARIO...]\n"
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k] [SCENARIO...]\n"
 		    "Scenarios:\n",
 		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
@@ -534,7 +501,7 @@ int main(int argc, char **argv)
 {
 	struct judge judge = {.seeds = 20, .first_seed = 1};
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:s:vcmka")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:vcmk")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
@@ -547,8 +514,6 @@ int main(int argc, char **argv)
 			judge.document = true;
 		else if (c == 'k')
 			judge.harm = true;
-		else if (c == 'a')
-			judge.affinity = true;
 		else
 			return usage();
 	}
@@ -562,7 +527,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	if (!judge.control && !judge.document && !judge.harm && !judge.affinity)
+	if (!judge.control && !judge.document && !judge.harm)
 		print_tally("", &sum);
 	return 0;
 }

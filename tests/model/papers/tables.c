@@ -49,7 +49,7 @@ static const struct papers_row kmaf_rows[] = {
 	DAEMON("kMAF", PAPER("policy = \"kmaf-paper\";") EXCLUSIVE),
 	IN_ORDER,
 	DAEMON("threads only", PAPER("policy = \"kmaf-paper\";")),
-	{.policy = {.name = "data only", .config = PAPER("policy = \"none\"; lease_expiry_s = 0;") PAPER_TARGETS EXCLUSIVE, .paper_rules = true}},
+	{.policy = {.name = "data only", .config = PAPER("policy = \"none\";") PAPER_TARGETS EXCLUSIVE, .paper_rules = true}},
 	DAEMON("kmaf (ours)", OUR("kmaf") EXCLUSIVE),
 	DAEMON("best (ours)", BEST),
 	INTERLEAVED,

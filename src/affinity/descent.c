@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The walk that finds tasks with inherited affinity, in as many turns as necessary, and the
- * detection of an exec by a leased thread. */
+ * detection of an exec by a moved thread. */
 #include "descent.h"
 
 #include <inttypes.h>
@@ -23,14 +23,14 @@ struct nm_descent *nm_descent_new(const struct nm_masks *masks)
 	return descent;
 }
 
-void nm_descent_forget_processes(struct nm_descent *descent)
+/* Drops the data that was read of processes and cgroups, so that it is read again. */
+static void forget_processes(struct nm_descent *descent)
 {
 	for (size_t i = 0; i < descent->nr_processes; i++) {
 		nm_tidmap_remove(descent->process_of, descent->processes[i]->pid);
 		free(descent->processes[i]);
 	}
 	descent->nr_processes = 0;
-	descent->inheritable.pid = 0;
 	nm_cgroups_forget(descent->masks->cgroups);
 }
 
@@ -38,8 +38,7 @@ void nm_descent_free(struct nm_descent *descent)
 {
 	if (!descent)
 		return;
-	nm_descent_forget_processes(descent);
-	nm_kinship_drop_leases(descent);
+	forget_processes(descent);
 	free(descent->processes);
 	hwloc_bitmap_free(descent->other);
 	hwloc_bitmap_free(descent->allowed);
@@ -58,12 +57,13 @@ int nm_descent_if_passing(int error)
 
 /* Returns whether `current` is a target or a part of one. The last affinity that is not is
  * remembered, because most threads have the same affinity as the thread before them. */
-static bool may_be_inherited(struct nm_descent *descent, hwloc_const_bitmap_t current)
+static bool may_be_inherited(struct nm_descent *descent, const struct nm_descent_walk *walk,
+			     hwloc_const_bitmap_t current)
 {
 	if (hwloc_bitmap_isequal(current, descent->other))
 		return false;
-	for (size_t i = 0; i < descent->nr_targets; i++, descent->steps++)
-		if (hwloc_bitmap_isincluded(current, descent->targets[i]))
+	for (size_t i = 0; i < walk->nr_entries; i++, descent->steps++)
+		if (hwloc_bitmap_isincluded(current, walk->entries[i]->target))
 			return true;
 	(void)hwloc_bitmap_copy(descent->other, current);
 	return false;
@@ -104,26 +104,26 @@ static int open_thread(struct nm_descent *descent, uint32_t pid, uint32_t tid,
 	return -ESRCH;
 }
 
-/* Finds the lease of the first target that explains the affinity of the thread. Returns 1, 0 if
- * there is none, or a negative errno. */
-static int explain_thread(struct nm_descent *descent, hwloc_const_bitmap_t current, int directory,
-			  struct nm_descendant *found)
+/* Finds the narrowing that explains the affinity of the thread. Returns 1, 0 if there is none, or a
+ * negative errno. */
+static int explain_thread(struct nm_descent *descent, const struct nm_descent_walk *walk,
+			  hwloc_const_bitmap_t current, int directory, struct nm_descendant *found)
 {
 	hwloc_bitmap_zero(descent->allowed);
 	descent->error = 0;
-	for (uint32_t i = 0; !found->terms && !descent->error && i < descent->nr_targets; i++)
-		if (is_target(descent, directory, current, descent->targets[i]))
-			found->terms = nm_kinship_find_terms(descent, found->pid, found->tid,
-							     found->start_ticks, i);
-	if (!descent->error)
-		return found->terms != NULL;
-	descent->inheritable.pid = 0;
-	return descent->error;
+	for (size_t i = 0; !found->terms && !descent->error && i < walk->nr_entries; i++) {
+		const struct nm_narrowing *terms = walk->entries[i];
+		if (is_target(descent, directory, current, terms->target) &&
+		    nm_kinship_is_proved(descent, terms, found->pid, found->tid,
+					 found->start_ticks))
+			found->terms = terms;
+	}
+	return descent->error ? descent->error : found->terms != NULL;
 }
 
 /* Returns 1 if the thread inherited a target; 0 if not, or if it has exited or may not be read; or
  * a negative errno. */
-static int look_at_thread(struct nm_descent *descent, uint64_t born_since,
+static int look_at_thread(struct nm_descent *descent, const struct nm_descent_walk *walk,
 			  struct nm_descendant *found)
 {
 	struct nm_platform *platform = descent->platform;
@@ -131,13 +131,13 @@ static int look_at_thread(struct nm_descent *descent, uint64_t born_since,
 	struct nm_proc_stat stat;
 	descent->steps += NM_STEPS_CALL;
 	int r = platform->ops->affinity_get(platform, (pid_t)found->tid, current);
-	if (r < 0 || !may_be_inherited(descent, current))
+	if (r < 0 || !may_be_inherited(descent, walk, current))
 		return nm_descent_if_passing(r);
 	int directory = open_thread(descent, found->pid, found->tid, &stat);
 	if (directory < 0)
 		return nm_descent_if_passing(directory);
 	found->start_ticks = stat.start_ticks;
-	r = stat.start_ticks >= born_since ? explain_thread(descent, current, directory, found) : 0;
+	r = explain_thread(descent, walk, current, directory, found);
 	platform->ops->close(platform, directory);
 	return r;
 }
@@ -146,7 +146,7 @@ static int look_at_thread(struct nm_descent *descent, uint64_t born_since,
 
 void nm_progress_note(struct nm_progress *progress)
 {
-	const struct nm_lease_event event = {.kind = NM_LEASE_PROGRESS};
+	const struct nm_move_event event = {.kind = NM_MOVE_PROGRESS};
 	if (!progress || !progress->on_event)
 		return;
 	uint64_t now_ns = progress->platform->ops->now_ns(progress->platform);
@@ -157,11 +157,10 @@ void nm_progress_note(struct nm_progress *progress)
 	progress->reported_ns = now_ns;
 }
 
-void nm_progress_report(const struct nm_progress *progress, const struct nm_ledger_entry *terms,
-			const struct nm_descendant *thread, enum nm_lease_event_kind kind,
-			int error)
+void nm_progress_report(const struct nm_progress *progress, const struct nm_narrowing *terms,
+			const struct nm_descendant *thread, enum nm_move_event_kind kind, int error)
 {
-	const struct nm_lease_event event = {
+	const struct nm_move_event event = {
 		.kind = kind,
 		.tid = thread->tid,
 		.pid = thread->pid,
@@ -216,7 +215,7 @@ static int continue_walk(struct nm_descent *descent, struct nm_descent_walk *wal
 		}
 		struct nm_descendant found = {.pid = walk->pid,
 					      .tid = walk->tids.ids[walk->tids.next++]};
-		r = look_at_thread(descent, walk->born_since, &found);
+		r = look_at_thread(descent, walk, &found);
 		walk->error = r < 0 ? r : walk->error;
 		if (r <= 0)
 			continue;
@@ -234,12 +233,12 @@ void nm_descent_walk_clear(struct nm_descent_walk *walk)
 	walk->pids = walk->tids = (struct nm_ids){0};
 }
 
-/* The caller has called nm_kinship_take_leases(). */
-static int take_turn(struct nm_descent *descent, struct nm_descent_walk *walk)
+int nm_descent_walk(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	const uint64_t began_steps = descent->steps;
 	int r = 0;
-	nm_descent_forget_processes(descent);
+	forget_processes(descent);
+	hwloc_bitmap_zero(descent->other);
 	if (!walk->pids.ids)
 		descent->costly.count = 0;
 	if (walk->nr_entries > 0 && !walk->pids.ids)
@@ -252,27 +251,17 @@ static int take_turn(struct nm_descent *descent, struct nm_descent_walk *walk)
 	return r;
 }
 
-int nm_descent_walk(struct nm_descent *descent, struct nm_descent_walk *walk)
-{
-	nm_kinship_take_leases(descent, walk->entries, walk->nr_entries);
-	int r = take_turn(descent, walk);
-	nm_kinship_drop_leases(descent);
-	return r;
-}
-
 int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
-	nm_kinship_take_leases(descent, walk->entries, walk->nr_entries);
 	int r = 0;
 	walk->found = 1;
 	for (unsigned round = 0;
 	     r == 0 && walk->found > 0 && walk->refused == 0 && round < MOST_ROUNDS; round++) {
 		walk->found = 0;
-		r = take_turn(descent, walk);
+		r = nm_descent_walk(descent, walk);
 		if (r == 0)
 			r = walk->error;
 	}
-	nm_kinship_drop_leases(descent);
 	return r;
 }
 
@@ -285,20 +274,16 @@ static int add_sibling(void *context, const char *name)
 	return r == 0 && siblings->count > MOST_SIBLINGS ? -ECANCELED : r;
 }
 
-/* Returns the start time of the oldest thread other than the leader, which is read once; UINT64_MAX
- * if there is no such thread, or 0 if it cannot be determined. The kernel lists threads in the
- * order of their creation, so that some of them are enough. */
+/* Returns the start time of the oldest thread other than the leader; UINT64_MAX if there is no such
+ * thread, or 0 if it cannot be determined. The kernel lists threads in the order of their creation,
+ * so that some of them are enough. */
 static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 {
-	struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
 	struct nm_platform *platform = descent->platform;
 	struct nm_ids tids = {0};
 	char path[64];
-	if (!process || process->oldest_sibling_ticks)
-		return process ? process->oldest_sibling_ticks : 0;
 	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
 	int r = platform->ops->list_directory(platform, NM_ROOT, path, add_sibling, &tids);
-	descent->steps += NM_STEPS_CALL + tids.count * NM_STEPS_CALL / 4;
 	uint64_t oldest_ticks = r < 0 && r != -ECANCELED ? 0 : UINT64_MAX;
 	for (size_t i = 0; i < tids.count; i++) {
 		struct nm_proc_stat stat;
@@ -311,29 +296,25 @@ static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 			oldest_ticks = stat.start_ticks;
 	}
 	free(tids.ids);
-	process->oldest_sibling_ticks = oldest_ticks;
 	return oldest_ticks;
 }
 
 /*
- * Returns whether the leader is the leased thread, after an exec. An exec by another thread keeps
+ * Returns whether the leader is the moved thread, after an exec. An exec by another thread keeps
  * the start time of the leader, but the leader is that thread from then on: it has used at least as
- * much CPU time, and no thread older than the lease is left, because an exec ends all other
- * threads. A leader that is leased, or that its owner may have pinned while another thread exists,
- * is left alone. The address of its stack would show an exec, but other users' stacks are hidden
- * from the service (ptrace(2)).
+ * much CPU time, and no thread older than the move is left, because an exec ends all other threads.
+ * A leader that its owner may have pinned while another thread exists is left alone. The address of
+ * its stack would show an exec, but other users' stacks are hidden from the service (ptrace(2)).
  */
-static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-		      bool leader_leased, const struct nm_proc_stat *leader)
+static bool took_over(struct nm_descent *descent, const struct nm_narrowing *terms,
+		      const struct nm_proc_stat *leader)
 {
-	if (terms->ended_ticks || leader->start_ticks > terms->start_ticks ||
-	    leader->ran_ticks < terms->ran_ticks)
-		return false;
-	return !leader_leased && oldest_sibling(descent, terms->pid) > terms->given_ticks;
+	return leader->start_ticks <= terms->start_ticks && leader->ran_ticks >= terms->ran_ticks &&
+	       oldest_sibling(descent, terms->pid) > terms->given_ticks;
 }
 
-int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			   bool leader_leased, uint64_t *ret_start_ticks)
+int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_narrowing *terms,
+			   uint64_t *ret_start_ticks)
 {
 	struct nm_platform *platform = descent->platform;
 	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
@@ -346,7 +327,7 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 	int directory = open_thread(descent, terms->pid, terms->pid, &leader);
 	if (directory < 0)
 		return nm_descent_if_passing(directory);
-	r = took_over(descent, terms, leader_leased, &leader) &&
+	r = took_over(descent, terms, &leader) &&
 	    nm_mask_judge(descent->masks, directory, terms, current) == NM_MASK_OURS;
 	platform->ops->close(platform, directory);
 	if (r > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of the slots: taken over, updated in each interval, ended, and restored after a crash. */
+/* The life of the slots: taken over, updated in each interval, and ended. */
 #include "moves.h"
 
 #include <stdio.h>
@@ -7,7 +7,10 @@
 
 #include "numa-migrd/file.h"
 
-/* Takes over the slots that nm_moves_restore() left because it could not restore some affinities. */
+#define END_ROUNDS 2 /* intervals in whose moves tasks may have been created that are not known */
+
+/* Takes over the slots that nm_moves_restore() left because it could not restore some affinities.
+ */
 static int take_over(struct nm_moves *moves, const char *boot_id)
 {
 	nm_auto(nm_slots_contents_clear) struct nm_slots_contents contents = {0};
@@ -18,18 +21,16 @@ static int take_over(struct nm_moves *moves, const char *boot_id)
 		struct nm_slot *slot = &moves->slots[i];
 		if (!contents.terms[i].tid)
 			continue;
-		*slot = (struct nm_slot){.terms = contents.terms[i],
-					 .narrow = true,
-					 .failed = true,
-					 .lost = true};
-		contents.terms[i] = (struct nm_ledger_entry){0};
+		*slot = (struct nm_slot){
+			.terms = contents.terms[i], .narrow = true, .failed = true, .lost = true};
+		contents.terms[i] = (struct nm_narrowing){0};
 		moves->used++;
 	}
 	return 0;
 }
 
-/* With a scheduler of sched_ext an affinity may be ignored, and in a kernel with PREEMPT_RT the call
- * may wait without limit. */
+/* With a scheduler of sched_ext an affinity may be ignored, and in a kernel with PREEMPT_RT the
+ * call may wait without limit. */
 static void read_scheduler(struct nm_moves *moves)
 {
 	static const struct {
@@ -54,7 +55,7 @@ const char *nm_moves_bar(const struct nm_moves *moves)
 }
 
 int nm_moves_new(struct nm_platform *platform, const struct nm_topology *topology,
-		 int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
+		 int runtime_directory, const char *boot_id, nm_move_event_fn on_event,
 		 void *context, struct nm_moves **ret)
 {
 	nm_auto(nm_moves_freep) struct nm_moves *moves = nm_must(calloc(1, sizeof(*moves)));
@@ -92,7 +93,7 @@ void nm_moves_free(struct nm_moves *moves)
 		(void)nm_slots_remove(moves->runtime_directory);
 	nm_slots_free(moves->file);
 	for (size_t i = 0; moves->slots && i < NM_MOVE_SLOTS; i++) {
-		nm_ledger_entry_clear(&moves->slots[i].terms);
+		nm_narrowing_clear(&moves->slots[i].terms);
 		free(moves->slots[i].follows);
 	}
 	free(moves->slots);
@@ -143,6 +144,11 @@ bool nm_moves_rests(const struct nm_moves *moves, uint64_t domain, uint64_t now_
 void nm_moves_records_lost(struct nm_moves *moves)
 {
 	moves->lost = true;
+	nm_moves_records_begin(moves);
+}
+
+void nm_moves_records_begin(struct nm_moves *moves)
+{
 	for (size_t i = 0; moves->used > 0 && i < NM_MOVE_SLOTS; i++)
 		if (moves->slots[i].terms.tid)
 			moves->slots[i].lost = true;
@@ -161,8 +167,10 @@ static bool is_over(const struct nm_moves *moves, const struct nm_slot *slot)
 	return all_done || moves->round - slot->restored_round >= NM_MOVE_KEPT_ROUNDS;
 }
 
-static void update_slot(struct nm_moves *moves, struct nm_slot *slot)
+static void update_slot(struct nm_moves *moves, struct nm_slot *slot, uint64_t known_ticks)
 {
+	if (!slot->lost && slot->terms.known_ticks < known_ticks)
+		slot->terms.known_ticks = known_ticks;
 	if (slot->failed)
 		nm_slot_restore(moves, slot);
 	nm_children_retry(moves, slot);
@@ -180,6 +188,9 @@ static void end_rests(struct nm_moves *moves, uint64_t now_ns)
 
 void nm_moves_update(struct nm_moves *moves, uint64_t now_ns)
 {
+	/* The rings were drained when the interval began. */
+	uint64_t known_ticks = moves->lost ? 0 : moves->drained_ticks;
+	moves->drained_ticks = nm_moves_known(moves);
 	moves->round++;
 	moves->lost = false;
 	hwloc_bitmap_zero(moves->given);
@@ -192,7 +203,7 @@ void nm_moves_update(struct nm_moves *moves, uint64_t now_ns)
 	(void)nm_children_walk(moves, moves->turn_steps);
 	for (size_t i = 0; i < NM_MOVE_SLOTS; i++)
 		if (moves->slots[i].terms.tid)
-			update_slot(moves, &moves->slots[i]);
+			update_slot(moves, &moves->slots[i], known_ticks);
 }
 
 size_t nm_moves_open(const struct nm_moves *moves)
@@ -215,119 +226,17 @@ unsigned nm_moves_end(struct nm_moves *moves)
 		struct nm_slot *slot = &moves->slots[i];
 		if (!slot->terms.tid)
 			continue;
+		slot->lost |= slot->narrow || moves->round - slot->restored_round < END_ROUNDS;
 		if (slot->narrow)
 			nm_slot_restore(moves, slot);
-		slot->lost = true;
 		failed += slot->narrow;
 		nm_progress_note(&moves->progress);
 	}
 	int r = moves->used > 0 ? nm_children_walk(moves, 0) : 0;
 	failed += r < 0 ? 1U : (unsigned)r;
-	/* A task whose creation began in the window may appear later; `--restore` finds it. */
+	/* `--restore` finds a task that is still being created. */
 	for (size_t i = 0; failed == 0 && i < NM_MOVE_SLOTS; i++)
-		if (moves->slots[i].terms.tid && is_over(moves, &moves->slots[i]))
+		if (moves->slots[i].terms.tid && !nm_children_may_appear(moves, &moves->slots[i]))
 			nm_slot_free(moves, &moves->slots[i]);
 	return failed;
-}
-
-/* ---- after a crash ---- */
-
-struct restore {
-	struct nm_masks masks;
-	struct nm_descent *descent;
-	struct nm_progress progress;
-	const struct nm_slots_contents *contents;
-	int returned;
-	unsigned failed;
-};
-
-/* Returns whether it was restored, or has exited. */
-static bool count_result(struct restore *restore, const struct nm_ledger_entry *terms,
-			 uint32_t pid, uint32_t tid, enum nm_lease_event_kind kind, int r)
-{
-	const struct nm_descendant task = {.pid = pid, .tid = tid};
-	if (r == -ESRCH)
-		return true;
-	restore->returned += r == 1;
-	restore->failed += r < 0;
-	if (r == 0)
-		kind = NM_LEASE_FOREIGN;
-	if (r != NM_MASK_UNCHANGED)
-		nm_progress_report(&restore->progress, terms, &task, r < 0 ? NM_LEASE_FAILED : kind,
-				   r < 0 ? r : 0);
-	return r > 0;
-}
-
-static void restore_slot(struct restore *restore, const struct nm_ledger_entry *terms)
-{
-	uint64_t start_ticks;
-	int r = nm_mask_restore(&restore->masks, terms, terms->pid, terms->tid,
-				terms->start_ticks);
-	(void)count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
-	if (r == -ESRCH)
-		r = nm_descent_follow_exec(restore->descent, terms, false, &start_ticks);
-	else
-		return;
-	if (r > 0)
-		r = nm_mask_restore(&restore->masks, terms, terms->pid, terms->pid, start_ticks);
-	if (r != 0)
-		(void)count_result(restore, terms, terms->pid, terms->pid, NM_LEASE_INHERITED, r);
-}
-
-static int restore_found(void *context, const struct nm_descendant *found)
-{
-	struct restore *restore = context;
-	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid,
-				found->start_ticks);
-	if (r == 0 || r == NM_MASK_UNCHANGED) /* it has not inherited the affinity */
-		return 0;
-	(void)count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_INHERITED, r);
-	return r < 0 && r != -ESRCH ? r : 1;
-}
-
-static int restore_slots(struct restore *restore)
-{
-	const struct nm_slots_contents *contents = restore->contents;
-	nm_autofree const struct nm_ledger_entry **entries =
-		nm_must(calloc(NM_MOVE_SLOTS, sizeof(*entries)));
-	struct nm_descent_walk walk = {.entries = entries,
-				       .each = restore_found,
-				       .context = restore,
-				       .progress = &restore->progress};
-	for (size_t i = 0; i < NM_MOVE_SLOTS; i++) {
-		if (!contents->terms[i].tid)
-			continue;
-		restore_slot(restore, &contents->terms[i]);
-		entries[walk.nr_entries++] = &contents->terms[i];
-		nm_progress_note(&restore->progress);
-	}
-	return nm_descent_search(restore->descent, &walk);
-}
-
-int nm_moves_restore(struct nm_platform *platform, const struct nm_topology *topology,
-		     int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
-		     void *context, struct nm_restoration *ret)
-{
-	nm_auto(nm_slots_contents_clear) struct nm_slots_contents contents = {0};
-	int r = nm_slots_read(runtime_directory, boot_id, &contents);
-	if (r < 0)
-		return r;
-	nm_auto(nm_cgroups_freep) struct nm_cgroups *cgroups = nm_cgroups_new(platform);
-	struct restore restore = {
-		.masks = {.platform = platform, .topology = topology, .cgroups = cgroups},
-		.progress = {.platform = platform, .on_event = on_event, .context = context},
-		.contents = &contents,
-	};
-	if (contents.used > 0) {
-		nm_auto(nm_descent_freep) struct nm_descent *descent =
-			nm_descent_new(&restore.masks);
-		restore.descent = descent;
-		r = restore_slots(&restore);
-	}
-	*ret = (struct nm_restoration){.failed = restore.failed,
-				       .bad_lines = contents.damaged,
-				       .first_bad_line = contents.first_damaged};
-	if (r == 0 && restore.failed == 0)
-		r = nm_slots_remove(runtime_directory);
-	return r < 0 ? r : restore.returned;
 }

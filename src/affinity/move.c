@@ -7,22 +7,22 @@
 
 #include "moves.h"
 
+#define RECORD_TICKS 2	   /* from the start of a task to its record */
 #define SCHED_EXT_POLICY 7 /* SCHED_EXT of Linux 6.12 */
 
 /* ---- one slot ---- */
 
-void nm_moves_report(const struct nm_moves *moves, const struct nm_ledger_entry *terms,
-		     uint32_t pid, uint32_t tid, uint64_t start_ticks,
-		     enum nm_lease_event_kind kind, int error)
+void nm_moves_report(const struct nm_moves *moves, const struct nm_narrowing *terms, uint32_t pid,
+		     uint32_t tid, uint64_t start_ticks, enum nm_move_event_kind kind, int error)
 {
 	const struct nm_descendant task = {.pid = pid, .tid = tid, .start_ticks = start_ticks};
 	nm_progress_report(&moves->progress, terms, &task, kind, error);
 }
 
 static void report(const struct nm_moves *moves, const struct nm_slot *slot,
-		   enum nm_lease_event_kind kind, int error)
+		   enum nm_move_event_kind kind, int error)
 {
-	const struct nm_ledger_entry *terms = &slot->terms;
+	const struct nm_narrowing *terms = &slot->terms;
 	nm_moves_report(moves, terms, terms->pid, terms->tid, terms->start_ticks, kind, error);
 }
 
@@ -37,12 +37,18 @@ uint64_t nm_moves_ticks(struct nm_moves *moves)
 	return moves->clock_ticks ? moves->clock_ticks + (now_ns - moves->clock_ns) / tick_ns : 0;
 }
 
+uint64_t nm_moves_known(struct nm_moves *moves)
+{
+	uint64_t now_ticks = nm_moves_ticks(moves);
+	return now_ticks > RECORD_TICKS ? now_ticks - RECORD_TICKS : 0;
+}
+
 void nm_slot_free(struct nm_moves *moves, struct nm_slot *slot)
 {
 	for (size_t i = 0; i < slot->nr_follows; i++)
 		nm_follow_end(moves, &slot->follows[i]);
 	(void)nm_slots_clear(moves->file, (size_t)(slot - moves->slots));
-	nm_ledger_entry_clear(&slot->terms);
+	nm_narrowing_clear(&slot->terms);
 	moves->open -= slot->narrow && !slot->failed;
 	moves->used--;
 	struct nm_follow *follows = slot->follows;
@@ -66,6 +72,7 @@ static void close_window(struct nm_moves *moves, struct nm_slot *slot)
 	moves->open -= !slot->failed;
 	slot->narrow = slot->failed = false;
 	slot->restored_round = moves->round;
+	slot->restored_ticks = nm_moves_ticks(moves);
 	for (size_t i = 0; i < slot->nr_follows; i++)
 		if (slot->follows[i].tid == slot->terms.tid && !slot->follows[i].end_ticks)
 			slot->follows[i].end_ticks = nm_moves_ticks(moves);
@@ -77,12 +84,12 @@ static void note_refusal(struct nm_moves *moves, struct nm_slot *slot, int error
 		return;
 	slot->failed = true;
 	moves->open--;
-	report(moves, slot, NM_LEASE_FAILED, error);
+	report(moves, slot, NM_MOVE_FAILED, error);
 }
 
 void nm_slot_restore(struct nm_moves *moves, struct nm_slot *slot)
 {
-	const struct nm_ledger_entry *terms = &slot->terms;
+	const struct nm_narrowing *terms = &slot->terms;
 	int r = nm_mask_restore(&moves->masks, terms, terms->pid, terms->tid, terms->start_ticks);
 	bool gone = r == -ESRCH;
 	if (gone) {
@@ -95,13 +102,13 @@ void nm_slot_restore(struct nm_moves *moves, struct nm_slot *slot)
 	}
 	close_window(moves, slot);
 	if (!gone && r == 0)
-		report(moves, slot, NM_LEASE_FOREIGN, 0);
+		report(moves, slot, NM_MOVE_FOREIGN, 0);
 }
 
 /* Returns whether the thread last ran on the CPUs of the narrowed affinity, or waits there. */
 static bool is_there(struct nm_moves *moves, const struct nm_slot *slot)
 {
-	const struct nm_ledger_entry *terms = &slot->terms;
+	const struct nm_narrowing *terms = &slot->terms;
 	struct nm_proc_stat stat;
 	if (nm_proc_stat_of(moves->platform, terms->pid, terms->tid, &stat) < 0 ||
 	    stat.start_ticks != terms->start_ticks || stat.processor < 0 ||
@@ -124,7 +131,7 @@ static void poll_slot(struct nm_moves *moves, struct nm_slot *slot, uint64_t now
 	moves->counts.arrived += there;
 	moves->counts.missed += !there;
 	if (!there && !slot->narrow)
-		report(moves, slot, NM_LEASE_UNSEEN, 0);
+		report(moves, slot, NM_MOVE_MISSED, 0);
 }
 
 void nm_moves_poll(struct nm_moves *moves, uint64_t now_ns)
@@ -171,8 +178,7 @@ static bool rests(const struct nm_moves *moves, uint32_t tid, uint64_t now_ns)
 static bool is_as_known(const struct nm_moves *moves, const struct attempt *attempt)
 {
 	return hwloc_bitmap_isequal(attempt->before, attempt->step->original) ||
-	       nm_is_part(attempt->before, attempt->step->original,
-			  moves->masks.topology->online);
+	       nm_is_part(attempt->before, attempt->step->original, moves->masks.topology->online);
 }
 
 /* The load that a thread meets on the CPU: that of the last interval, and of the threads that were
@@ -208,7 +214,7 @@ static hwloc_bitmap_t narrowed(const struct nm_moves *moves, const double *busy_
 
 /* Descent is proved by the owner's data and by the time; without them, nothing is narrowed. */
 static int fill_terms(struct nm_moves *moves, const struct attempt *attempt,
-		      const struct nm_proc_stat *stat, struct nm_ledger_entry *ret)
+		      const struct nm_proc_stat *stat, struct nm_narrowing *ret)
 {
 	const struct nm_step *step = attempt->step;
 	nm_autofree char *cgroup = NULL;
@@ -221,7 +227,7 @@ static int fill_terms(struct nm_moves *moves, const struct attempt *attempt,
 		r = -ENODATA;
 	if (r < 0)
 		return r;
-	*ret = (struct nm_ledger_entry){
+	*ret = (struct nm_narrowing){
 		.tid = step->tid,
 		.pid = step->pid,
 		.start_ticks = step->start_ticks,
@@ -229,7 +235,7 @@ static int fill_terms(struct nm_moves *moves, const struct attempt *attempt,
 		.session = stat->session,
 		.uid = uid,
 		.ran_ticks = stat->ran_ticks,
-		.cgroup = nm_ledger_cgroup(cgroup),
+		.cgroup = nm_narrowing_cgroup(cgroup),
 		.domain = nm_domain_of(uid, cgroup),
 		.unrestricted = step->unrestricted,
 	};
@@ -250,12 +256,12 @@ static struct nm_slot *find_free(const struct nm_moves *moves, uint64_t domain)
 	return nm_usage_has_room(&usage, NM_MOVE_SLOTS) ? found : NULL;
 }
 
-/* Returns whether a task with this affinity could have inherited it in two moves, which would restore
- * different affinities. */
-static bool is_ambiguous(const struct nm_moves *moves, const struct nm_ledger_entry *terms)
+/* Returns whether a task with this affinity could have inherited it in two moves, which would
+ * restore different affinities. */
+static bool is_ambiguous(const struct nm_moves *moves, const struct nm_narrowing *terms)
 {
 	for (size_t i = 0; i < NM_MOVE_SLOTS; i++) {
-		const struct nm_ledger_entry *other = &moves->slots[i].terms;
+		const struct nm_narrowing *other = &moves->slots[i].terms;
 		if (other->tid && other->domain == terms->domain &&
 		    hwloc_bitmap_isequal(other->target, terms->target) &&
 		    !hwloc_bitmap_isequal(other->original, terms->original))
@@ -268,7 +274,7 @@ static int take_slot(struct nm_moves *moves, struct attempt *attempt,
 		     const struct nm_proc_stat *stat, uint64_t decision, const double *busy_share,
 		     uint64_t now_ns)
 {
-	struct nm_ledger_entry terms;
+	struct nm_narrowing terms;
 	int r = fill_terms(moves, attempt, stat, &terms);
 	if (r < 0)
 		return refuse(attempt, r, "identity");
@@ -282,7 +288,7 @@ static int take_slot(struct nm_moves *moves, struct attempt *attempt,
 		    ? -EAGAIN
 		    : nm_slots_take(moves->file, (size_t)(slot - moves->slots), &terms);
 	if (r < 0) {
-		nm_ledger_entry_clear(&terms);
+		nm_narrowing_clear(&terms);
 		return refuse(attempt, r, "slot");
 	}
 	*slot = (struct nm_slot){.terms = terms,
@@ -308,8 +314,8 @@ static int prepare(struct nm_moves *moves, struct attempt *attempt, uint64_t dec
 	if (moves->lost || rests(moves, step->tid, now_ns) ||
 	    find_open(moves, step->tid, step->start_ticks))
 		return refuse(attempt, -EAGAIN, "rest");
-	attempt->directory = nm_proc_open_same(moves->platform, step->pid, step->tid,
-					       step->start_ticks, &stat);
+	attempt->directory =
+		nm_proc_open_same(moves->platform, step->pid, step->tid, step->start_ticks, &stat);
 	if (attempt->directory < 0)
 		return refuse(attempt, attempt->directory, "identity");
 	if (!is_ordinary(&stat))
@@ -321,8 +327,8 @@ static int prepare(struct nm_moves *moves, struct attempt *attempt, uint64_t dec
 		return refuse(attempt, r, "sched_getaffinity");
 	if (!is_as_known(moves, attempt))
 		return refuse(attempt, -ESTALE, "mask");
-	attempt->there = stat.processor >= 0 &&
-			 hwloc_bitmap_isset(step->target, (unsigned)stat.processor);
+	attempt->there =
+		stat.processor >= 0 && hwloc_bitmap_isset(step->target, (unsigned)stat.processor);
 	if (attempt->there)
 		return 0;
 	return take_slot(moves, attempt, &stat, decision, busy_share, now_ns);
@@ -349,7 +355,7 @@ static int narrow(struct nm_moves *moves, struct attempt *attempt)
 		attempt->receipt->applied = true;
 		return 0;
 	}
-	const struct nm_ledger_entry *terms = &attempt->slot->terms;
+	const struct nm_narrowing *terms = &attempt->slot->terms;
 	int r = look_again(moves, attempt);
 	if (r < 0)
 		return r;

@@ -10,9 +10,9 @@ int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitm
 	return r == -ENODATA ? nm_proc_read_online(masks->platform, ret) : r;
 }
 
-/* Returns whether the kernel gave the thread other CPUs because the CPUs of the lease or of the
+/* Returns whether the kernel gave the thread other CPUs because the CPUs of the target or of the
  * cpuset changed. */
-static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t allowed,
+static bool was_reset(const struct nm_narrowing *terms, hwloc_const_bitmap_t allowed,
 		      hwloc_const_bitmap_t current)
 {
 	bool shrunk = !hwloc_bitmap_isincluded(terms->target, allowed);
@@ -24,21 +24,7 @@ static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t 
 	       (shrunk && nm_is_part(current, terms->original, allowed));
 }
 
-uint64_t nm_mask_cpuset_id(const struct nm_masks *masks, int directory)
-{
-	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
-	nm_autofree char *text = NULL;
-	uint64_t id;
-	int r = nm_cgroups_cpuset_of(masks->cgroups, directory, cpus, NULL, &id);
-	if (r == 0)
-		return id;
-	if (r != -ENODATA || nm_proc_read_online(masks->platform, cpus) < 0 ||
-	    hwloc_bitmap_list_asprintf(&text, cpus) < 0)
-		return 0;
-	return nm_hash_add(NM_HASH_START, text, strlen(text));
-}
-
-static bool is_original(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+static bool is_original(const struct nm_masks *masks, const struct nm_narrowing *terms,
 			hwloc_const_bitmap_t allowed, hwloc_const_bitmap_t current)
 {
 	return hwloc_bitmap_isequal(current, terms->original) ||
@@ -48,8 +34,8 @@ static bool is_original(const struct nm_masks *masks, const struct nm_ledger_ent
 }
 
 /* Compares with the CPUs that the cpuset allows. Returns a state or a negative errno. */
-static int judge_cut(const struct nm_masks *masks, int directory,
-		     const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current)
+static int judge_cut(const struct nm_masks *masks, int directory, const struct nm_narrowing *terms,
+		     hwloc_const_bitmap_t current)
 {
 	nm_autobitmap allowed = nm_must(hwloc_bitmap_alloc());
 	nm_autobitmap left = nm_must(hwloc_bitmap_alloc());
@@ -66,7 +52,7 @@ static int judge_cut(const struct nm_masks *masks, int directory,
 
 /* The cpuset may have changed since it was read in this tick, so it is read again before FOREIGN is
  * returned. */
-int nm_mask_judge(const struct nm_masks *masks, int directory, const struct nm_ledger_entry *terms,
+int nm_mask_judge(const struct nm_masks *masks, int directory, const struct nm_narrowing *terms,
 		  hwloc_const_bitmap_t current)
 {
 	if (hwloc_bitmap_isequal(current, terms->target))
@@ -177,7 +163,7 @@ int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint6
 
 /* Returns 1 if the affinity was set, 0 if another program has set another one since, which stays,
  * or a negative errno. */
-static int set_original(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+static int set_original(const struct nm_masks *masks, const struct nm_narrowing *terms,
 			int directory, uint32_t tid, uint64_t start_ticks)
 {
 	hwloc_const_bitmap_t mask = settable(masks, terms->original, terms->unrestricted);
@@ -193,7 +179,7 @@ static int set_original(const struct nm_masks *masks, const struct nm_ledger_ent
 	return r < 0 ? r : 1;
 }
 
-static int restore_if(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
+static int restore_if(const struct nm_masks *masks, const struct nm_narrowing *terms, uint32_t pid,
 		      uint32_t tid, uint64_t start_ticks, bool inherited)
 {
 	struct nm_platform *platform = masks->platform;
@@ -207,18 +193,20 @@ static int restore_if(const struct nm_masks *masks, const struct nm_ledger_entry
 	if (state == NM_MASK_OURS || (state == NM_MASK_RESET && !inherited))
 		r = set_original(masks, terms, directory, tid, start_ticks);
 	else
-		r = state < 0 ? state : state == NM_MASK_ORIGINAL && !inherited ? NM_MASK_UNCHANGED : 0;
+		r = state < 0				      ? state
+		    : state == NM_MASK_ORIGINAL && !inherited ? NM_MASK_UNCHANGED
+							      : 0;
 	platform->ops->close(platform, directory);
 	return r;
 }
 
-int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
+int nm_mask_restore(const struct nm_masks *masks, const struct nm_narrowing *terms, uint32_t pid,
 		    uint32_t tid, uint64_t start_ticks)
 {
 	return restore_if(masks, terms, pid, tid, start_ticks, false);
 }
 
-int nm_mask_restore_inherited(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+int nm_mask_restore_inherited(const struct nm_masks *masks, const struct nm_narrowing *terms,
 			      uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	return restore_if(masks, terms, pid, tid, start_ticks, true);

@@ -11,7 +11,7 @@
 #define HEADER "numa-migrd-moves 1 " /* followed by the boot ID */
 
 /* A slot does not cross the boundary of a page, within which a killed process completes a write. */
-#define SLOT_BYTES NM_LEDGER_LINE_BYTES
+#define SLOT_BYTES NM_NARROWING_BYTES
 _Static_assert(4096 % SLOT_BYTES == 0, "slots must not cross a page");
 
 struct nm_slots {
@@ -52,8 +52,8 @@ static int read_at(int fd, off_t place, char text[SLOT_BYTES + 1])
 	return 1;
 }
 
-/* Returns 1 if the file is of this boot, 0 if it is empty or of another one, -EBADMSG if it is not a
- * file of slots, or another negative errno. */
+/* Returns 1 if the file is of this boot, 0 if it is empty or of another one, -EBADMSG if it is not
+ * a file of slots, or another negative errno. */
 static int is_current(int fd, const char *boot_id)
 {
 	char text[SLOT_BYTES + 1];
@@ -93,10 +93,10 @@ void nm_slots_free(struct nm_slots *slots)
 	free(slots);
 }
 
-int nm_slots_take(struct nm_slots *slots, size_t slot, const struct nm_ledger_entry *terms)
+int nm_slots_take(struct nm_slots *slots, size_t slot, const struct nm_narrowing *terms)
 {
-	char line[NM_LEDGER_LINE_BYTES + 1];
-	int r = nm_ledger_format(terms, line);
+	char line[NM_NARROWING_BYTES + 1];
+	int r = nm_narrowing_format(terms, line);
 	return r < 0 ? r : write_at(slots->fd, place_of(slot), line);
 }
 
@@ -108,7 +108,7 @@ int nm_slots_clear(struct nm_slots *slots, size_t slot)
 void nm_slots_contents_clear(struct nm_slots_contents *contents)
 {
 	for (size_t i = 0; contents->terms && i < NM_MOVE_SLOTS; i++)
-		nm_ledger_entry_clear(&contents->terms[i]);
+		nm_narrowing_clear(&contents->terms[i]);
 	free(contents->terms);
 	*contents = (struct nm_slots_contents){0};
 }
@@ -130,7 +130,7 @@ static int read_slots(int fd, struct nm_slots_contents *contents)
 			return r;
 		if (!is_in_use(text))
 			continue;
-		if (nm_ledger_parse(text, &contents->terms[i]) == 0)
+		if (nm_narrowing_parse(text, &contents->terms[i]) == 0)
 			contents->used++;
 		else if (contents->damaged++ == 0)
 			contents->first_damaged = i + 1;
