@@ -25,8 +25,7 @@ struct search {
 	bool merged;	/* all CPUs of one node that are free form one candidate */
 	bool zero_wins; /* a candidate with Q = 0 can win */
 	bool no_pointless_swaps; /* threads that prefer the same node do not swap because of it */
-	bool *refused;	  /* per thread: there is no room for it on its preferred node */
-	bool *stuck;	  /* per thread of Θ̂: there is, but it has no candidate */
+	bool *refused;		 /* per thread: there is no room for it on its preferred node */
 	struct partner *partners;
 	size_t nr_partners;
 	/* Rows of nr_partners, one per destination node, which the inner loop reads in order. */
@@ -43,8 +42,8 @@ struct pair_search {
 	struct nm_ticket_pool *pool;
 	const struct nm_snap_thread *thread;
 	uint32_t index;
-	int node;	/* k' */
-	double surplus; /* of θ for moving there */
+	int node;	     /* k' */
+	double surplus;	     /* of θ for moving there */
 	double move_tickets; /* tickets for that */
 };
 
@@ -129,7 +128,6 @@ static void fill_partners(struct search *search)
 		search->nr_partners += search->snapshot->cpus[cpu].nr_main_threads;
 	search->refused =
 		nm_must(calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused)));
-	search->stuck = nm_must(calloc(search->snapshot->nr_threads + 1, sizeof(*search->stuck)));
 	search->partners = nm_must(calloc(search->nr_partners + 1, sizeof(*search->partners)));
 	search->surplus = new_filled(nr_nodes * search->nr_partners, -INFINITY);
 	search->partner_tickets = new_filled(nr_nodes * search->nr_partners, NEVER);
@@ -144,7 +142,6 @@ static void fill_partners(struct search *search)
 static void search_clear(struct search *search)
 {
 	free(search->refused);
-	free(search->stuck);
 	free(search->partners);
 	free(search->surplus);
 	free(search->partner_tickets);
@@ -380,23 +377,17 @@ void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_confi
 		size_t before = nm_ticket_pool_count(pool);
 		search_thread(&search, pool, thread);
 		bool found = nm_ticket_pool_count(pool) > before;
-		search.stuck[thread] = !found && !search.refused[thread];
 		considered += search.paper || found;
 		stuck += !found;
 	}
 	struct nm_proposals proposals = {
-		/* Each thread of Θ̂ wins at most once, so that there are never more than n, with
-		 * those that move in circles. */
+		/* Each thread of Θ̂ wins at most once, so that there are never more than n. */
 		.items = nm_must(calloc(config->rules.n + 1, sizeof(*proposals.items))),
 		.comparisons = search.comparisons,
 		.stuck = stuck,
 	};
 	while (nm_ticket_pool_draw(pool, &win))
 		proposals.items[proposals.count++] = proposal_of(snapshot, &win);
-	/* Only of threads that gain, which the gate ensures. */
-	if (gated && !search.paper)
-		nm_search_circles(snapshot, config, tickets, search.stuck,
-				  config->rules.n - proposals.count, &proposals);
 	*ret = proposals;
 }
 

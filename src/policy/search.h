@@ -35,15 +35,4 @@ void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_confi
 		       const struct nm_search_tickets *tickets, struct nm_rng *rng,
 		       struct nm_proposals *ret);
 
-/*
- * Adds moves in circles of three or more threads that do not move yet: each thread gains on the
- * node that it prefers, which the next thread leaves, so that no node is filled, and no user loses
- * for another. Each move is a proposal of its own; together they are at most `most`, and a circle
- * is added as a whole. stuck: per thread, it is in Θ̂ without a candidate. proposals->items has
- * room for `most` more.
- */
-void nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		       const struct nm_search_tickets *tickets, const bool *stuck, uint64_t most,
-		       struct nm_proposals *proposals);
-
 #endif

@@ -63,37 +63,6 @@ static void misplace_users(const unsigned *memory)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* No two of them gain by a swap, and no CPU is free. */
-static void users_move_in_a_circle(void **state)
-{
-	static const unsigned memory[][NODES] = {{1, 2, 3, 0}, {3, 0, 1, 2}, {1, 2, 0, 3}};
-	for (size_t i = 0; i < 3; i++) {
-		misplace_users(memory[i]);
-		settle(10);
-		live(12);
-		assert_true(all_at_home());
-		assert_int_equal(world.daemon.tally.applied, i < 2 ? 8 : 6);
-		assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED],
-				 world.daemon.tally.applied);
-		assert_int_equal(world_close(state), 0);
-		assert_int_equal(world_open(state), 0);
-	}
-}
-
-/* Part of a circle would fill a node. */
-static void a_circle_moves_as_a_whole_or_not_at_all(void **state)
-{
-	static const unsigned memory[NODES] = {1, 2, 3, 0};
-	(void)state;
-	world.daemon.config->rules.n = 3;
-	misplace_users(memory);
-	live(20);
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	world.daemon.config->rules.n = 4;
-	live_one();
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 4);
-}
-
 /* All want to be on node 0, which has room for two, and stay where they are. */
 static void a_full_node_attracts_no_thread(void **state)
 {
@@ -530,8 +499,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 		TEST(misplaced_threads_move_to_their_memory),
-		TEST(users_move_in_a_circle),
-		TEST(a_circle_moves_as_a_whole_or_not_at_all),
 		TEST(a_full_node_attracts_no_thread),
 		TEST(reasons_against_candidates_have_an_order),
 		TEST(status_counts_candidates),
