@@ -75,9 +75,9 @@ struct nm_statistics {
 	} service;
 	struct nm_tally tally;
 	uint64_t homes_now;
-	/* The control group: sentences about today and yesterday, and what they are about. */
-	const char *today, *yesterday;
-	char sentences[2][NM_TRIAL_TEXT_BYTES];
+	/* The control group: a sentence about today, and what it is about. */
+	const char *today;
+	char sentence[NM_TRIAL_TEXT_BYTES];
 	struct nm_trial_sum sums[NM_TRIAL_MEASURES][NM_TRIAL_ARMS];
 	struct nm_page_tally pages;
 	const char *pages_standing;

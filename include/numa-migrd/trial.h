@@ -26,10 +26,8 @@ enum nm_trial_arm { NM_TRIAL_CONTROL, NM_TRIAL_TREATED, NM_TRIAL_ARMS };
 
 /* The logarithms of these are compared; less is better in each. */
 enum nm_trial_measure {
-	NM_TRIAL_ELAPSED,     /* seconds from the draw to exit */
-	NM_TRIAL_CPU,	      /* CPU seconds from the draw to exit */
-	NM_TRIAL_INSTRUCTION, /* CPU seconds per instruction, of processes that outlive the window
-			       */
+	NM_TRIAL_ELAPSED, /* seconds from the draw to exit */
+	NM_TRIAL_CPU,	  /* CPU seconds from the draw to exit */
 	NM_TRIAL_MEASURES
 };
 
@@ -155,8 +153,6 @@ bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_tri
 /* Begins a new day if this is another day of the year than at the last call: clears NM_TRIAL_TODAY.
  */
 void nm_trial_follow_day(struct nm_trial *trial, int day);
-/* Returns the difference in CPU time that NM_TRIAL_TODAY had when it was cleared, or NULL. */
-const struct nm_trial_difference *nm_trial_yesterday(const struct nm_trial *trial);
 /* Returns sums over all programs with two units in each arm, since the start, also of raised
  * periods. Values are relative to the mean of the program's control units, and those of a treated
  * arm are shifted as far as its difference is clipped, or not trusted. */
@@ -205,10 +201,9 @@ enum nm_trial_answer nm_trial_answer(const struct nm_trial *trial, uint32_t pid,
 bool nm_trial_has(const struct nm_trial *trial, uint32_t pid);
 /* Records the total CPU time of a process, from /proc. */
 void nm_trial_read(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns);
-/* Counts what the threads of processes have executed in an interval, and with a topology their
- * accesses in it. */
+/* Counts the accesses of the threads of processes in an interval. */
 void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_figures *threads,
-			      size_t count, double interval_s, const struct nm_topology *topology);
+			      size_t count, const struct nm_topology *topology);
 /* Adds to the conditions of a process's arm, if it is within its window. */
 void nm_trial_observe(struct nm_trial *trial, uint32_t pid,
 		      const struct nm_trial_conditions *conditions);
@@ -228,9 +223,8 @@ struct nm_trial_process {
 	uint64_t last_exit_ns;			      /* of a thread; 0: none */
 	uint64_t cpu_before_ns, cpu_ns, cpu_since_ns; /* until the draw, from there to the last
 						       * reading, and since that */
-	double instructions;
-	const struct nm_trial_program *program; /* NULL: there was no room for it */
-	struct nm_trial_part *part;		/* NULL: takes no part, or its window is over */
+	const struct nm_trial_program *program;	      /* NULL: there was no room for it */
+	struct nm_trial_part *part; /* NULL: takes no part, or its window is over */
 };
 /* Returns the processes in no particular order, valid until the next call. */
 size_t nm_trial_processes(const struct nm_trial *trial, const struct nm_trial_process **ret);

@@ -33,13 +33,12 @@ static json_t *verdicts_text(const json_t *status)
 static json_t *lines_of(const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cpu_share");
-	return json_pack("{sO*sO*so*soso*sO*sO*}", "state", json_object_get(status, "summary"),
+	return json_pack("{sO*sO*so*soso*sO*}", "state", json_object_get(status, "summary"),
 			 "sampling", json_object_get(status, "source"), "policy",
 			 policy_text(status), "verdicts", verdicts_text(status), "cost",
 			 cost ? json_sprintf("%.2f %% of one CPU", 100 * json_number_value(cost))
 			      : NULL,
-			 "today", json_object_get(status, "compared_today"), "yesterday",
-			 json_object_get(status, "compared_yesterday"));
+			 "today", json_object_get(status, "compared_today"));
 }
 
 int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)

@@ -305,7 +305,7 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 			       uint64_t now_ns);
 /* Reads CPU times, ends windows, and reports programs that lost. Called by the tick. */
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
-			 uint64_t now_ns, uint64_t interval_ns);
+			 uint64_t now_ns);
 /*
  * Begins a trial of this share, or extends one of the same share that runs, whose results stay.
  * Returns -EBUSY if one of another share runs; if there is nothing to compare -EAGAIN (a pause),

@@ -166,7 +166,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (count < 0)
 		return count;
 	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
-	nm_trial_stage_tick(daemon, figures, (size_t)count, now_ns, interval_ns);
+	nm_trial_stage_tick(daemon, figures, (size_t)count, now_ns);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	update_moves(daemon, now_ns);

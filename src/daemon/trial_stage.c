@@ -163,7 +163,7 @@ static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
 }
 
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
-			 uint64_t now_ns, uint64_t interval_ns)
+			 uint64_t now_ns)
 {
 	struct nm_trial *group = daemon->trial.group;
 	/* First touches alone would show that all accesses are local. */
@@ -178,9 +178,8 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 		nm_trial_forget(group);
 		return;
 	}
-	nm_trial_observe_threads(group, figures, count,
-				 (double)interval_ns / (double)NM_NSEC_PER_SEC,
-				 sees ? daemon->pipeline.topology : NULL);
+	if (sees)
+		nm_trial_observe_threads(group, figures, count, daemon->pipeline.topology);
 	read_processes(daemon, now_ns);
 	nm_trial_end_windows(group, now_ns, on_window_over, daemon);
 	follow_bars(daemon, now_ns);

@@ -21,16 +21,11 @@ static double resident_bytes(void)
 
 static void gather_trial(const struct nm_trial *group, struct nm_statistics *ret)
 {
-	const struct nm_trial_difference *yesterday = nm_trial_yesterday(group);
 	struct nm_trial_difference today;
 	ret->parts |= 1U << NM_PART_TRIAL;
 	(void)nm_trial_result(group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
-	nm_trial_describe(&today, ret->sentences[0], sizeof(ret->sentences[0]));
-	ret->today = ret->sentences[0];
-	if (yesterday) {
-		nm_trial_describe(yesterday, ret->sentences[1], sizeof(ret->sentences[1]));
-		ret->yesterday = ret->sentences[1];
-	}
+	nm_trial_describe(&today, ret->sentence, sizeof(ret->sentence));
+	ret->today = ret->sentence;
 	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
 		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
 			ret->sums[measure][arm] = nm_trial_sums(group, measure, arm);

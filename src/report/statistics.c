@@ -254,7 +254,6 @@ const struct nm_statistic nm_statistic_rows[] = {
 		"Journal entries suppressed because they are more than 20 per second, as of the last summary."),
 		VALUE(SERVICE, tally.suppressed)},
 	{STATUS("compared_today"), VALUE(TRIAL, today)},
-	{STATUS("compared_yesterday"), VALUE(TRIAL, yesterday)},
 	{METRIC("node_cpu_busy_ratio",
 		"Busy share of the CPUs of the node in the last interval, including processes that are not managed.", "node"),
 		OF_NODE(load)},
@@ -272,7 +271,6 @@ const struct nm_statistic nm_statistic_rows[] = {
 		"Sum of the squares of these logarithms.", "measure", "arm")},
 	SUMS(NM_TRIAL_ELAPSED, "elapsed"),
 	SUMS(NM_TRIAL_CPU, "cpu"),
-	SUMS(NM_TRIAL_INSTRUCTION, "instruction"),
 };
 /* clang-format on */
 

@@ -149,7 +149,7 @@ static void a_slower_program_loses_its_homes(void **state)
 
 static void tick_trial_at(uint64_t now_ns)
 {
-	nm_trial_stage_tick(&world.daemon, NULL, 0, now_ns, NM_NSEC_PER_SEC);
+	nm_trial_stage_tick(&world.daemon, NULL, 0, now_ns);
 }
 
 static void a_program_that_is_tried_again_is_managed_again(void **state)

@@ -111,8 +111,7 @@ static void add_bounded(struct nm_trial_sum *sum, const struct nm_trial_program 
 	if (!nm_trial_compare(sums, &found))
 		return;
 	double mean = 0, own_mean = of_arm->sum / of_arm->n;
-	if (arm == NM_TRIAL_TREATED &&
-	    (measure == NM_TRIAL_INSTRUCTION || is_typical(program, NM_TRIAL_ALWAYS)))
+	if (arm == NM_TRIAL_TREATED && is_typical(program, NM_TRIAL_ALWAYS))
 		mean = nm_trial_clip(found.mean);
 	sum->n += of_arm->n;
 	sum->sum += of_arm->n * mean;
@@ -283,9 +282,7 @@ const struct nm_trial_program *nm_trial_next_retry(struct nm_trial *trial, uint6
 bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_trial_span span,
 			     enum nm_trial_measure measure, struct nm_trial_difference *ret)
 {
-	if (measure != NM_TRIAL_INSTRUCTION && !is_typical(program, span))
-		return false;
-	return nm_trial_compare(program->sums[span][measure], ret);
+	return is_typical(program, span) && nm_trial_compare(program->sums[span][measure], ret);
 }
 
 bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
@@ -307,17 +304,9 @@ bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
 
 void nm_trial_follow_day(struct nm_trial *trial, int day)
 {
-	if (day != trial->day && trial->day >= 0) {
-		trial->has_yesterday =
-			nm_trial_result(trial, NM_TRIAL_TODAY, NM_TRIAL_CPU, &trial->yesterday);
+	if (day != trial->day && trial->day >= 0)
 		clear_span(trial, NM_TRIAL_TODAY);
-	}
 	trial->day = day;
-}
-
-const struct nm_trial_difference *nm_trial_yesterday(const struct nm_trial *trial)
-{
-	return trial->has_yesterday ? &trial->yesterday : NULL;
 }
 
 const struct nm_trial_conditions *
@@ -374,11 +363,10 @@ static void keep_part(const struct nm_trial_unit *unit, const struct nm_trial_pa
 		program->controls[span]++;
 		program->outlived[span] += part->outlived;
 	}
-	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++) {
+	for (unsigned measure = 0; !part->outlived && measure < NM_TRIAL_MEASURES; measure++) {
 		double value = part->sum[measure] / part->n[measure];
-		if (part->n[measure] == 0 || (part->outlived && measure != NM_TRIAL_INSTRUCTION))
-			continue;
-		nm_trial_sum_add(&program->sums[span][measure][unit->arm], value);
+		if (part->n[measure] > 0)
+			nm_trial_sum_add(&program->sums[span][measure][unit->arm], value);
 	}
 }
 

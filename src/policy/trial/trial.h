@@ -29,8 +29,6 @@ struct nm_trial {
 	double control_share, tolerance;
 	struct nm_trial_period raised;
 	int day; /* of the year; -1: not known yet */
-	bool has_yesterday;
-	struct nm_trial_difference yesterday; /* in CPU time */
 	unsigned period; /* number of the current or last one */
 	struct nm_trial_program **programs;
 	size_t nr_programs, programs_capacity;

@@ -186,14 +186,12 @@ static void count_accesses(const struct nm_topology *topology, const struct nm_f
 }
 
 void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_figures *threads,
-			      size_t count, double interval_s, const struct nm_topology *topology)
+			      size_t count, const struct nm_topology *topology)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct nm_trial_conditions conditions = {0};
-		struct nm_trial_process *process = find(trial, threads[i].pid);
-		if (process && threads[i].instructions > 0)
-			process->instructions += threads[i].instructions * interval_s;
-		if (!process || !topology)
+		const struct nm_trial_process *process = find(trial, threads[i].pid);
+		if (!process)
 			continue;
 		count_accesses(topology, &threads[i], &conditions);
 		nm_trial_observe(trial, process->pid, &conditions);
@@ -273,12 +271,8 @@ void nm_trial_end_windows(struct nm_trial *trial, uint64_t now_ns,
 		struct nm_trial_process *process = &trial->processes[i];
 		if (!process->part || is_recent(process, now_ns))
 			continue;
-		double cpu_s = seconds(process->cpu_ns + process->cpu_since_ns);
 		bool control = process->part->unit->arm == NM_TRIAL_CONTROL;
 		process->part->outlived = true;
-		if (process->instructions > 0 && cpu_s > 0)
-			add_value(process->part, NM_TRIAL_INSTRUCTION,
-				  cpu_s / process->instructions);
 		leave_unit(trial, process, now_ns);
 		if (control && released)
 			released(context, process->pid);

@@ -13,13 +13,13 @@
 /* Values of one program of a scenario. */
 struct values {
 	char comm[NM_TRIAL_COMM_BYTES];
-	struct nm_trial_sum sums[NM_TRIAL_INSTRUCTION][NM_TRIAL_ARMS];
+	struct nm_trial_sum sums[NM_TRIAL_MEASURES][NM_TRIAL_ARMS];
 };
 
 struct seed {
 	struct values programs[PROGRAMS];
 	size_t count;
-	double changes[NM_TRIAL_INSTRUCTION]; /* logarithms: all managed, compared with none */
+	double changes[NM_TRIAL_MEASURES]; /* logarithms: all managed, compared with none */
 };
 
 static struct values *values_of(struct seed *seed, const char *comm)
@@ -46,7 +46,7 @@ static void take_results(const struct nm_trial *group, struct seed *seed)
 	size_t count = nm_trial_programs(group, &programs);
 	for (size_t i = 0; i < count; i++) {
 		struct values *values = values_of(seed, programs[i]->comm);
-		for (unsigned m = 0; values && m < NM_TRIAL_INSTRUCTION; m++)
+		for (unsigned m = 0; values && m < NM_TRIAL_MEASURES; m++)
 			for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
 				add_sum(&values->sums[m][arm],
 					&programs[i]->sums[NM_TRIAL_EVIDENCE][m][arm]);
@@ -137,7 +137,7 @@ static void judge_measure(const struct seed *seeds, unsigned count, unsigned mea
 }
 
 int judge_control_group(const struct judge_scenario *scenario, unsigned count, uint64_t first_seed,
-			struct judge_effect ret[NM_TRIAL_INSTRUCTION])
+			struct judge_effect ret[NM_TRIAL_MEASURES])
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	nm_autofree struct seed *seeds = calloc(count, sizeof(*seeds));
@@ -145,7 +145,7 @@ int judge_control_group(const struct judge_scenario *scenario, unsigned count, u
 	int r = seeds && rows ? nm_sim_machine_by_name(scenario->machine, &machine) : -ENOMEM;
 	for (unsigned i = 0; r == 0 && i < count; i++)
 		r = run_seed(scenario, machine, first_seed + i, &seeds[i]);
-	for (unsigned m = 0; r == 0 && m < NM_TRIAL_INSTRUCTION; m++)
+	for (unsigned m = 0; r == 0 && m < NM_TRIAL_MEASURES; m++)
 		judge_measure(seeds, count, m, rows, &ret[m]);
 	return r;
 }

@@ -328,7 +328,7 @@ static void add_tally(struct tally *sum, const struct tally *tally)
 static int run_control(const struct judge *judge, const struct judge_scenario *scenario)
 {
 	static const char *const measures[] = {"elapsed", "cpu"};
-	struct judge_effect effects[NM_TRIAL_INSTRUCTION];
+	struct judge_effect effects[NM_TRIAL_MEASURES];
 	int r = judge_control_group(scenario, judge->seeds, judge->first_seed, effects);
 	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(measures); i++) {
 		const char *name = scenario->name, *measure = measures[i];

@@ -32,6 +32,6 @@ struct judge_effect {
 
 /* Determines both for elapsed time and CPU time. Returns 0 or a negative errno. */
 int judge_control_group(const struct judge_scenario *scenario, unsigned seeds, uint64_t first_seed,
-			struct judge_effect ret[NM_TRIAL_INSTRUCTION]);
+			struct judge_effect ret[NM_TRIAL_MEASURES]);
 
 #endif
