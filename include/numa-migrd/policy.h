@@ -381,11 +381,6 @@ struct nm_kmaf_clock {
 	uint64_t ended_ns; /* end of the last one */
 };
 
-/* Returns whether a placement period ends now, which begins the next one. interval_s is the time
- * between two calls, each in a tick. */
-bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
-			 double interval_s, uint64_t now_ns);
-
 /*
  * Proposes moves at the end of a placement period, releases pages that were held back, and ages the
  * matrix of communication. The seed must be the same each time: otherwise threads would move back

@@ -55,7 +55,6 @@ struct nm_pipeline {
 	struct nm_verifier *verifier;
 	struct nm_policies policies;
 	struct nm_feedback *feedback;	 /* IMAR² only */
-	struct nm_kmaf_clock aged;	 /* communication, with policies other than kMAF */
 	struct nm_memory *memory;	 /* NULL: not needed, see nm_pipeline_configure_pages() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_migrations migrations; /* of homes and of pages */

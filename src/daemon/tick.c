@@ -172,11 +172,6 @@ int nm_tick(struct nm_daemon *daemon)
 	update_moves(daemon, now_ns);
 	if (pipeline->memory)
 		nm_memory_update(pipeline->memory);
-	/* Policy "kmaf" ages the matrix of communication itself. With other policies it is aged
-	 * here, so that it reflects recent accesses. */
-	if (pipeline->memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
-	    nm_kmaf_ends_period(&pipeline->aged, daemon->config, nm_interval_s(daemon), now_ns))
-		nm_affinity_age(nm_memory_affinity(pipeline->memory));
 
 	nm_inject(daemon);
 	if (pipeline->source)

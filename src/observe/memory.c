@@ -9,7 +9,7 @@
 #define SETTLED_INTERVALS 3
 
 struct thread {
-	uint32_t tid;	    /* if it has joined; otherwise 0 */
+	uint32_t tid;	    /* 0: it has exited */
 	int node;	    /* on which it ran last; -1: several */
 	unsigned intervals; /* for which it has stayed there */
 	bool held;	    /* it runs nowhere else */
@@ -21,9 +21,9 @@ struct nm_memory {
 	struct nm_affinity *affinity;
 	uint32_t now_s;
 	bool follows_all; /* pages follow threads that may leave their node, too */
-	/* Pages wait for the placement of their threads (section 3.3). Policies other than "kmaf"
-	 * place threads individually at any time, so that pages need not wait. */
-	bool waits;
+	/* Policy "kmaf" alone reads the communication matrix, and its pages wait for the placement
+	 * of their threads (section 3.3). Others place threads individually at any time. */
+	bool maps_threads;
 
 	struct nm_column threads;   /* of struct thread */
 	struct nm_column processes; /* of struct nm_memory_process */
@@ -59,7 +59,7 @@ static void leave(void *context, void *cell)
 static void set_rules(struct nm_memory *memory, const struct nm_config *config)
 {
 	memory->follows_all = config->rules.paper;
-	memory->waits = config->threads.policy == NM_POLICY_KMAF;
+	memory->maps_threads = config->threads.policy == NM_POLICY_KMAF;
 }
 
 void nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
@@ -144,8 +144,11 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *now = &snapshot->threads[i];
 		struct thread *thread = &threads[i];
-		int s = nm_affinity_join(memory->affinity, now->tid, memory->now_s, &id);
-		thread->tid = s < 0 ? 0 : now->tid;
+		if (memory->maps_threads)
+			(void)nm_affinity_join(memory->affinity, now->tid, memory->now_s, &id);
+		else
+			nm_affinity_leave(memory->affinity, now->tid, memory->now_s);
+		thread->tid = now->tid;
 		if (now->main_cpu < 0) /* it did not run */
 			continue;
 		thread->intervals = thread->node == now->main_node ? thread->intervals + 1 : 1;
@@ -161,7 +164,7 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
 			process->periods = 0;
 			process->held = nm_pages_open(memory->pages, &process->owner) == 0;
 		}
-		if (process->held && !memory->waits)
+		if (process->held && !memory->maps_threads)
 			release(memory, process);
 	}
 }
@@ -174,8 +177,10 @@ bool nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 		return false;
 	nm_memory_flush(memory);
 	if (event->kind == NM_TASK_EXIT) {
-		if (!nm_affinity_id(memory->affinity, event->tid))
+		struct thread *thread = nm_column_find(&memory->threads, event->tid);
+		if (!thread || !thread->tid)
 			return false;
+		thread->tid = 0;
 		nm_affinity_leave(memory->affinity, event->tid, memory->now_s);
 		if (process->live == 0 || --process->live > 0)
 			return false;

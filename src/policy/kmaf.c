@@ -67,8 +67,10 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	return 0;
 }
 
-bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
-			 double interval_s, uint64_t now_ns)
+/* Returns whether a placement period ends now, which begins the next one. interval_s is the time
+ * between two calls, each in a tick. */
+static bool ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
+			double interval_s, uint64_t now_ns)
 {
 	double passed_s = (double)(now_ns - clock->ended_ns) / (double)NM_NSEC_PER_SEC;
 	/* Ticks are slightly early or late; the one nearest to the end of the period counts. */
@@ -121,7 +123,7 @@ static void *open_clock(const struct nm_topology *topology, double page_bytes)
 static int propose_kmaf(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
 	if (!input->memory ||
-	    !nm_kmaf_ends_period(state, input->config, input->interval_s, input->snapshot->time_ns))
+	    !ends_period(state, input->config, input->interval_s, input->snapshot->time_ns))
 		return 0;
 	return nm_kmaf_place(input->snapshot, input->config, input->memory, (uint32_t)input->seed,
 			     ret);

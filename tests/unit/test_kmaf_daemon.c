@@ -203,25 +203,6 @@ static void the_period_is_kept(void **state)
 	assert_int_equal(aged, 3);
 }
 
-/* With any policy for threads. */
-static void sharing_decays_under_any_policy(void **state)
-{
-	(void)state;
-	part_pairs(1);
-	world.daemon.config->pages.policy = NM_PAGES_WATCH;
-	begin();
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	live(8);
-	world.workers[0].address = world.workers[1].address = 0;
-	live(1);
-	const struct nm_affinity *affinity = nm_memory_affinity(world.daemon.pipeline.memory);
-	uint32_t tids[] = {world.workers[0].tid, world.workers[1].tid};
-	uint32_t before = sharing_between(affinity, tids[0], tids[1]);
-	assert_true(before > 100);
-	live(4);
-	assert_in_range(sharing_between(affinity, tids[0], tids[1]), 1, before / 3 + 3);
-}
-
 /* The stage exists only if a policy uses it. */
 static void the_memory_stage_follows_the_policies(void **state)
 {
@@ -250,7 +231,6 @@ int main(void)
 		TEST(pages_wait_for_the_first_mapping),
 		TEST(pages_of_unmapped_processes_wait_for_five_periods),
 		TEST(the_period_is_kept),
-		TEST(sharing_decays_under_any_policy),
 		TEST(the_memory_stage_follows_the_policies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

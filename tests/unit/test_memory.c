@@ -276,6 +276,27 @@ static void test_sharing(void **state)
 	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 1);
 }
 
+/* Nothing else reads the matrix; exits are still followed. */
+static void only_kmaf_counts_sharing(void **state)
+{
+	(void)state;
+	follow_two();
+	config->threads.policy = NM_POLICY_LBMA;
+	nm_memory_configure(memory, config);
+	follow_two();
+	access_memory(10, 10, 0, ADDRESS);
+	access_memory(10, 12, 0, ADDRESS + 8);
+	nm_memory_flush(memory);
+	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).threads, 0);
+	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 0);
+	assert_non_null(process_of(10));
+	task(NM_TASK_EXIT, 10, 12);
+	task(NM_TASK_EXIT, 10, 12); /* a second exit changes nothing */
+	assert_non_null(process_of(10));
+	task(NM_TASK_EXIT, 10, 10);
+	assert_null(process_of(10));
+}
+
 static void access_from_node_1(uint64_t address, unsigned times)
 {
 	while (times--)
@@ -502,6 +523,7 @@ int main(void)
 		TEST(test_reused_process_number),
 		TEST(test_time),
 		TEST(test_sharing),
+		TEST(only_kmaf_counts_sharing),
 		TEST(test_wanted),
 		TEST(test_untried_ranges_are_requested_again),
 		TEST(test_wanted_is_bounded),
