@@ -98,8 +98,7 @@ static bool has_batch_room(const struct nm_mover *mover, const struct nm_page_ba
 	count_batches(mover->queue, mover->queue_count, batch->domain, &usage);
 	count_batches(mover->done, mover->done_count, batch->domain, &usage);
 	count_batches(&mover->work.batch, mover->work.batch != NULL, batch->domain, &usage);
-	return batch->rollback ? usage.all < NM_BATCHES_MOST
-			       : nm_usage_has_room(&usage, NM_BATCHES_MOST);
+	return nm_usage_has_room(&usage, NM_BATCHES_MOST);
 }
 
 static void reset_batch(struct nm_page_batch *batch)

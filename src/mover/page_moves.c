@@ -201,8 +201,8 @@ static void move(struct nm_page_stage *stage, const struct nm_page_stage_input *
 
 /* ---- rollback ---- */
 
-static int roll_back(const struct nm_page_stage *stage, const struct nm_page_stage_input *input,
-		     struct nm_page_process *process, struct nm_migration *one)
+static void roll_back(const struct nm_page_stage *stage, const struct nm_page_stage_input *input,
+		      struct nm_page_process *process, struct nm_migration *one)
 {
 	const struct nm_pages_reason *undone = &one->decision.pages;
 	struct nm_range_cursor *cursor = &process->cursor;
@@ -219,13 +219,12 @@ static int roll_back(const struct nm_page_stage *stage, const struct nm_page_sta
 		add_total(&back.decision, run->pages, run->pages * (uint64_t)NM_SMALL_PAGE,
 			  run->now_on, run->was_on);
 	}
-	int r = nm_migration_roll_back(input->migrations, stage->mover, one, &back);
-	if (r == 0)
+	if (nm_migration_roll_back(input->migrations, stage->mover, one, &back) == 0)
 		begun(input, &back.decision);
-	return r;
 }
 
-/* The latest decision first, because pages of an earlier one may have moved again since. */
+/* The latest decision first, because pages of an earlier one may have moved again since. If there
+ * is no room for a batch of a domain, its earlier ones wait, too; those of others do not. */
 static void roll_back_all(struct nm_page_stage *stage, const struct nm_page_stage_input *input)
 {
 	for (size_t i = input->migrations->count; i-- > 0;) {
@@ -236,8 +235,8 @@ static void roll_back_all(struct nm_page_stage *stage, const struct nm_page_stag
 			continue;
 		if (!process || process->owner != one->owner || one->nr_origins == 0)
 			nm_migration_drop(input->migrations, one);
-		else if (roll_back(stage, input, process, one) == -EAGAIN)
-			return;
+		else
+			roll_back(stage, input, process, one);
 	}
 }
 

@@ -10,15 +10,22 @@
 
 #include "entry.h"
 
-#define RATE_PER_S 20.0 /* decisions, verdicts, events of moves, and problems */
+#define RATE_PER_S 20.0 /* of each kind */
 #define IDENTIFIER "SYSLOG_IDENTIFIER=numa-migrd"
 
-struct nm_journal {
-	int journald;  /* socket, or -1: text on stderr */
-	int most;      /* the lowest priority that is written (the highest number) */
+/* A limit for each: however many decisions there are, warnings arrive. */
+enum kind { DECISIONS, WARNINGS, KINDS, UNLIMITED = KINDS };
+
+struct limit {
 	double tokens; /* entries that may be written now; at most those of one second */
 	uint64_t filled_ns;
 	struct nm_debts used; /* entries about each domain that are not made up for yet */
+};
+
+struct nm_journal {
+	int journald; /* socket, or -1: text on stderr */
+	int most;     /* the lowest priority that is written (the highest number) */
+	struct limit limits[KINDS];
 	uint64_t suppressed;
 };
 
@@ -44,7 +51,8 @@ void nm_journal_new(struct nm_journal **ret)
 	if (stderr_is_journal())
 		journal->journald = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	nm_journal_configure(journal, NM_JOURNAL_DECISIONS);
-	journal->tokens = RATE_PER_S;
+	for (unsigned i = 0; i < KINDS; i++)
+		journal->limits[i].tokens = RATE_PER_S;
 	*ret = journal;
 }
 
@@ -67,32 +75,34 @@ void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level leve
 }
 
 /* Only these can occur in large numbers; other entries are rare, and a summary must not be lost. */
-static bool is_limited(const struct nm_entry *entry)
+static enum kind kind_of(const struct nm_entry *entry)
 {
-	if (entry->priority <= LOG_ERR)
-		return false;
-	return entry->message == NM_MESSAGE_DECISION || entry->message == NM_MESSAGE_VERDICT ||
-	       entry->message == NM_MESSAGE_AFFINITY || entry->message == NM_MESSAGE_PROBLEM;
+	bool many = entry->message == NM_MESSAGE_DECISION || entry->message == NM_MESSAGE_VERDICT ||
+		    entry->message == NM_MESSAGE_AFFINITY || entry->message == NM_MESSAGE_PROBLEM;
+	if (!many || entry->priority <= LOG_ERR)
+		return UNLIMITED;
+	return entry->message == NM_MESSAGE_PROBLEM || entry->priority <= LOG_WARNING ? WARNINGS
+										      : DECISIONS;
 }
 
-/* A domain may take one more if it has taken fewer than are left. */
-static bool take_token(struct nm_journal *journal, uint64_t domain, uint64_t now_ns)
+/* A domain may take one more if it owes fewer than are left. It repays at half of the rate: what
+ * it took in the last second would otherwise not count when the next one is shared out. */
+static bool take_token(struct limit *limit, uint64_t domain, uint64_t now_ns)
 {
-	if (now_ns > journal->filled_ns) {
-		double more = RATE_PER_S * (double)(now_ns - journal->filled_ns) /
-			      (double)NM_NSEC_PER_SEC;
-		journal->tokens += more;
-		nm_debts_repay(&journal->used, more);
-		journal->filled_ns = now_ns;
+	if (now_ns > limit->filled_ns) {
+		double more =
+			RATE_PER_S * (double)(now_ns - limit->filled_ns) / (double)NM_NSEC_PER_SEC;
+		limit->tokens += more;
+		nm_debts_repay(&limit->used, more / 2);
+		limit->filled_ns = now_ns;
 	}
-	if (journal->tokens > RATE_PER_S)
-		journal->tokens = RATE_PER_S;
-	if (journal->tokens < 1 ||
-	    (domain && nm_debts_of(&journal->used, domain) >= journal->tokens))
+	if (limit->tokens > RATE_PER_S)
+		limit->tokens = RATE_PER_S;
+	if (limit->tokens < 1 || (domain && nm_debts_of(&limit->used, domain) >= limit->tokens))
 		return false;
-	journal->tokens -= 1;
+	limit->tokens -= 1;
 	if (domain)
-		nm_debts_add(&journal->used, domain, 1, RATE_PER_S);
+		nm_debts_add(&limit->used, domain, 1, RATE_PER_S);
 	return true;
 }
 
@@ -141,7 +151,8 @@ void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, u
 {
 	if (entry->priority > journal->most)
 		return;
-	if (is_limited(entry) && !take_token(journal, entry->domain, now_ns)) {
+	enum kind kind = kind_of(entry);
+	if (kind != UNLIMITED && !take_token(&journal->limits[kind], entry->domain, now_ns)) {
 		journal->suppressed++;
 		return;
 	}

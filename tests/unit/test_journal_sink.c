@@ -86,6 +86,68 @@ static void test_entries_are_shared_among_domains(void **state)
 	assert_string_equal(other, "other\nother\nother\n");
 }
 
+/* Busy domains write a thousand times a second for a minute, a quiet one once a second. */
+static void write_beside(struct nm_journal *journal, uint64_t busy)
+{
+	static const struct {
+		const char *text;
+		enum nm_message message;
+		int priority;
+	} quiet[] = {{"moved", NM_MESSAGE_DECISION, LOG_INFO},
+		     {"problem", NM_MESSAGE_PROBLEM, LOG_NOTICE},
+		     {"restoration", NM_MESSAGE_LEASE, LOG_WARNING}};
+	for (unsigned ms = 0; ms < 60000; ms++) {
+		uint64_t now_ns = 5 * NM_NSEC_PER_SEC + ms * NM_NSEC_PER_MSEC;
+		for (uint64_t domain = 1; domain <= busy; domain++) {
+			nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
+			nm_entry_text(&entry, "busy %u", (unsigned)domain);
+			entry.domain = domain;
+			nm_journal_emit(journal, &entry, now_ns);
+		}
+		for (unsigned i = 0; ms % 1000 == 999 && i < NM_ARRAY_SIZE(quiet); i++) {
+			nm_entry_begin(&entry, quiet[i].message, quiet[i].priority);
+			nm_entry_text(&entry, "%s", quiet[i].text);
+			entry.domain = busy + 1;
+			nm_journal_emit(journal, &entry, now_ns);
+		}
+	}
+}
+
+static void beside_one(struct nm_journal *journal)
+{
+	write_beside(journal, 1);
+}
+
+static void beside_two(struct nm_journal *journal)
+{
+	write_beside(journal, 2);
+}
+
+static unsigned count_of(const char *text, const char *line)
+{
+	unsigned count = 0;
+	for (const char *at = text; (at = strstr(at, line)); at++)
+		count++;
+	return count;
+}
+
+/* SECURITY: journal-flood */
+static void test_a_quiet_domain_is_heard(void **state)
+{
+	(void)state;
+	static char text[1 << 16];
+	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
+	unsetenv("JOURNAL_STREAM");
+	nm_journal_new(&journal);
+	(void)lines_of(beside_one, journal, text, sizeof(text));
+	assert_int_equal(count_of(text, "moved\n"), 60);
+	nm_journal_free(NM_TAKE(journal));
+	nm_journal_new(&journal);
+	(void)lines_of(beside_two, journal, text, sizeof(text));
+	assert_int_equal(count_of(text, "problem\n"), 60);
+	assert_int_equal(count_of(text, "restoration\n"), 60);
+}
+
 /* Errors and rare kinds always pass; entries below the level are not "suppressed". */
 static void beyond_the_limit(struct nm_journal *journal)
 {
@@ -264,6 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rate_limit),
 		cmocka_unit_test(test_entries_are_shared_among_domains),
+		cmocka_unit_test(test_a_quiet_domain_is_heard),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_journald_gets_the_fields),
 		cmocka_unit_test(test_journald_that_does_not_read_stops_nothing),
