@@ -123,7 +123,7 @@ struct nm_platform_ops {
 	int (*owner)(struct nm_platform *platform, int directory, struct nm_owner *ret);
 
 	/* sched_getaffinity(2) and sched_setaffinity(2) on one thread. affinity_set fails with
-	 * -EROFS in a dry run. Called only by the actuator. */
+	 * -EROFS in a dry run. Called only by moves of threads. */
 	int (*affinity_get)(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);
 	int (*affinity_set)(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus);
 

@@ -233,7 +233,7 @@ uint64_t nm_proc_domain_here(uint32_t uid, const char *cgroup);
 
 struct nm_cgroups;
 
-/* Creates a reader. The platform must outlive it. Called by actuator, task table and placement. */
+/* Creates a reader. The platform must outlive it. Called by moves, task table and placement. */
 struct nm_cgroups *nm_cgroups_new(struct nm_platform *platform);
 void nm_cgroups_free(struct nm_cgroups *cgroups);
 NM_DEFINE_CLEANUP(struct nm_cgroups, nm_cgroups_free);

@@ -15,6 +15,17 @@ static int refuse(struct nm_report *report, unsigned line, const char *what)
 	return -EINVAL;
 }
 
+/* Letters that editors and web pages write in place of ". */
+static bool is_typographic_quote(const char *text)
+{
+	static const char *const quotes[] = {"\u201c", "\u201d", "\u201e", "\u2018",
+					     "\u2019", "\u00ab", "\u00bb"};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(quotes); i++)
+		if (strncmp(text, quotes[i], strlen(quotes[i])) == 0)
+			return true;
+	return false;
+}
+
 /* Returns the length of the number, name or other token at `text`, at least 1. Comments and strings
  * are one token. */
 static size_t token_length(const char *text, const char *end)
@@ -59,6 +70,10 @@ int nm_check_text(struct nm_report *report, const char *text, size_t length)
 	unsigned line = 1, depth = 0, opened[MAX_DEPTH];
 	char open[MAX_DEPTH];
 	uint32_t code;
+	if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+		return refuse(report, line,
+			      "this file begins with a byte order mark (BOM): save it as UTF-8 "
+			      "without one");
 	for (size_t at = 0, size; at < length; at += size) {
 		size = nm_utf8_decode(text + at, length - at, &code);
 		if (size == 0 || code == 0)
@@ -78,6 +93,9 @@ int nm_check_text(struct nm_report *report, const char *text, size_t length)
 			return refuse(report, line, "this string is not closed on its line");
 		if (*at == '"' && memmem(at, size, "\\x00", 4))
 			return refuse(report, line, "\\x00 in a string would end it");
+		if (is_typographic_quote(at))
+			return refuse(report, line,
+				      "this line contains a typographic quote: write \"");
 		if (strchr("{[(", *at) && depth == MAX_DEPTH)
 			return refuse(report, line, "brackets are nested too deeply");
 		if (strchr("{[(", *at)) {

@@ -22,7 +22,8 @@ static void describe_value(const config_setting_t *value, char out[FOUND_BYTES])
 	char text[FOUND_BYTES - 2];
 	switch (config_setting_type(value)) {
 	case CONFIG_TYPE_GROUP:
-		(void)snprintf(out, FOUND_BYTES, "a group");
+		(void)snprintf(out, FOUND_BYTES, "%s",
+			       config_setting_length(value) > 0 ? "a group" : "an empty group");
 		break;
 	case CONFIG_TYPE_ARRAY:
 	case CONFIG_TYPE_LIST:
@@ -106,7 +107,8 @@ static void report_nearest(const struct parse *parse, const char *group,
 	char known[PATH_BYTES];
 	for (size_t i = 0; i < count; i++) {
 		compare_name(&nearest, group, name, rows[i].group, rows[i].name);
-		compare_name(&nearest, group, name, "", rows[i].group);
+		if (rows[i].group[0]) /* "": a parameter */
+			compare_name(&nearest, group, name, "", rows[i].group);
 	}
 	write_path(known, nearest.group, nearest.name);
 	nm_report_error(parse->report, config_setting_source_line(value),
@@ -119,10 +121,18 @@ static void report_unknown(const struct parse *parse, const char *group,
 {
 	char path[PATH_BYTES];
 	write_path(path, group, config_setting_name(value));
-	const char *now = parse->parameters ? NULL : nm_setting_replacement(path);
-	if (now)
-		nm_report_error(parse->report, config_setting_source_line(value),
-				"%s: no longer a setting; %s", path, now);
+	unsigned line = config_setting_source_line(value);
+	const char *name = config_setting_name(value);
+	if (parse->parameters && nm_setting_is_group(name))
+		nm_report_error(parse->report, line,
+				"%s: a group of settings, which stands in the configuration; "
+				"parameters have no groups",
+				path);
+	else if (!parse->parameters && nm_setting_find("", name))
+		nm_report_error(parse->report, line,
+				"%s: is a parameter: write it, without a group, into the file of "
+				"--parameters (numa-migrd-policies(7))",
+				path);
 	else
 		report_nearest(parse, group, value, path);
 }

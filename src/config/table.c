@@ -114,65 +114,6 @@ bool nm_setting_is_group(const char *name)
 	return false;
 }
 
-/* ---- settings of earlier versions ---- */
-
-#define POLICIES                                                                                   \
-	"use threads.policy = \"lbma-paper\", \"imar2-paper\", \"kmaf-paper\" or "                 \
-	"\"balance-paper\""
-#define PARAMETER "use a parameter in the file of --parameters, see numa-migrd-policies(7)"
-#define CONSTANT "its value is fixed"
-
-#define MOVED "threads are moved, and no affinity stays narrowed"
-static const struct {
-	const char *old, *now;
-} replacements[] = {
-	{"profile", POLICIES},
-	{"general.seed", "use the option --seed"},
-	{"targets.attribute", "use targets.cgroup_attribute"},
-	{"sampling.pmu", "use sampling.event"},
-	{"sampling.accept_soft_dirty_risk", "use sampling.inject = \"soft_dirty_unsafe\""},
-	{"sampling.history_s", PARAMETER},
-	{"sampling.ring_kb", CONSTANT},
-	{"sampling.load_latency", CONSTANT},
-	{"sampling.memory_period", CONSTANT},
-	{"sampling.soft_dirty_mb_s", CONSTANT},
-	{"threads.affinity", MOVED},
-	{"threads.lease_expiry_s", MOVED},
-	{"threads.pin", MOVED},
-	{"threads.gate", POLICIES},
-	{"threads.lottery", POLICIES},
-	{"threads.feedback", POLICIES},
-	{"threads.rollback", POLICIES},
-	{"threads.cross_owner_swap", POLICIES},
-	{"threads.dtas", "use threads.selection = \"dtas\""},
-	{"threads.young_s", CONSTANT},
-	{"threads.quiet_s", CONSTANT},
-	{"threads.gate_margin", CONSTANT},
-	{"pages.keep_free", "use pages.keep_free_percent"},
-	{"pages.move_bound", "use pages.also = ( \"bound\" )"},
-	{"pages.move_shared", "use pages.also = ( \"shared\" )"},
-	{"pages.isolated_cpus", "use pages.also = ( \"isolated\" )"},
-	{"pages.factor", PARAMETER " (page_factor)"},
-	{"pages.min_accesses", PARAMETER " (page_min_accesses)"},
-	{"pages.cooldown_s", PARAMETER " (page_cooldown_s)"},
-	{"pages.decay_s", PARAMETER " (page_decay_s)"},
-	{"pages.region_exclusivity", CONSTANT},
-	{"pages.imbalance", CONSTANT},
-	{"pages.max_pages_per_interval", "use pages.max_mb_per_s"},
-	{"pages.maps_max_rss_gb", CONSTANT},
-	{"journal.rate_per_s", CONSTANT},
-	{"metrics.period_s", CONSTANT},
-};
-
-const char *nm_setting_replacement(const char *path)
-{
-	for (size_t i = 0; i < NM_ARRAY_SIZE(replacements); i++)
-		if (strcmp(replacements[i].old, path) == 0)
-			return replacements[i].now;
-	const char *name = strchr(path, '.');
-	return name && nm_setting_find("", name + 1) ? PARAMETER : NULL;
-}
-
 /* ---- names ---- */
 
 /* Defines a function that returns the name of a choice. */

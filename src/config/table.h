@@ -45,7 +45,4 @@ bool nm_setting_is_group(const char *name);
 /* Stores the defaults, without the rules of a policy. */
 void nm_setting_defaults(struct nm_config *config);
 
-/* Returns what replaced a setting of earlier versions ("threads.affinity"), or NULL. Static. */
-const char *nm_setting_replacement(const char *path);
-
 #endif

@@ -33,7 +33,10 @@ static bool take_string(const struct pattern *pattern, const config_setting_t *v
 {
 	const char *text = config_setting_get_string(value);
 	if (!text || text[0] == '\0') {
-		report_in(pattern, value, "a string that is not empty");
+		report_in(pattern, value,
+			  config_setting_is_number(value) ? "the same number in quotes"
+			  : text			  ? "a string that is not empty"
+							  : "a string in quotes");
 		return false;
 	}
 	char *copy = nm_must(strdup(text));

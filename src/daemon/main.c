@@ -77,7 +77,16 @@ static int check_combination(const struct nm_options *options)
 static int parse_options(int argc, char **argv, struct nm_options *ret)
 {
 	enum {
-		CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION, LIST_EVENTS, PMU, JSON, NO_TRIAL, PARAMETERS, SEED
+		CHECK_CONFIG = 256,
+		DRY_RUN,
+		RESTORE,
+		VERSION,
+		LIST_EVENTS,
+		PMU,
+		JSON,
+		NO_TRIAL,
+		PARAMETERS,
+		SEED
 	};
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
@@ -180,9 +189,12 @@ static int check_config(const struct nm_options *options)
 	if (r == 0)
 		r = nm_config_load(&files, files.folder ? geteuid() : NM_ANY_OWNER, &errors,
 				   &config);
+	/* A folder needs o+x, too, and so does each one above it. */
 	for (size_t i = 0; i < errors.count; i++)
 		fprintf(stderr, "%s%s\n", errors.text[i],
-			r == -EACCES ? " (as user " SERVICE_USER ": chmod o+r FILE)" : "");
+			r == -EACCES ? " by user " SERVICE_USER
+				       ": chmod o+rX this path, and o+x the folders above it"
+				     : "");
 	if (r < 0 && errors.count == 0)
 		fprintf(stderr, "%s: %s\n", files.path, strerror(-r));
 	if (r == 0)

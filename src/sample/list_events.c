@@ -144,7 +144,8 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 	struct nm_event_list list = {0};
 
 	if (named && !*named) {
-		fprintf(out, "\n%s: sampling.%s is not set\n", name, name);
+		fprintf(out, "\n%s: sampling.event is not set to %s\n", name,
+			source == NM_MEMORY_PMU ? "a PMU with its terms" : "an event");
 		return;
 	}
 	int r = platform->ops->hardware_list(platform, &selection, &list);

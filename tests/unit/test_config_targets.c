@@ -120,7 +120,7 @@ static void test_mistakes(void **state)
 	       "conf:1: targets.exclude.cgroup: found \"/a/\", allowed: a path in the unified "
 	       "hierarchy, or a pattern, that begins with / and does not end in /");
 	refuse("targets: { exclude = ( { cgroup = 1; } ); };",
-	       "conf:1: targets.exclude.cgroup: found 1, allowed: a string that is not empty");
+	       "conf:1: targets.exclude.cgroup: found 1, allowed: the same number in quotes");
 }
 
 /* ---- metrics.file ---- */

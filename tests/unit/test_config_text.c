@@ -100,7 +100,17 @@ static void test_notations_of_others(void **state)
 		 "conf:2: this \"{\" is never closed"},
 		{"general: { };\ngeneral: { };", "conf:2: general: the second one in this file; a "
 						 "group or setting stands once in a "
-						 "file: move its settings into the first one"},
+						 "file: keep one, with the contents of both if "
+						 "they are groups"},
+		{"general: { dry_run = true; dry_run = false; };",
+		 "conf:1: dry_run: the second one in this file; a group or setting stands once in "
+		 "a file: keep one, with the contents of both if they are groups"},
+		{"general: { interval_s = nan; };", "conf:1: found nan, write a number"},
+		{"general: { interval_s = inf; };", "conf:1: found inf, write a number"},
+		{"journal: {\n level = \u201cdebug\u201d; };",
+		 "conf:2: this line contains a typographic quote: write \""},
+		{"\xef\xbb\xbfgeneral: { };", "conf:1: this file begins with a byte order mark "
+					      "(BOM): save it as UTF-8 without one"},
 	};
 
 	(void)state;
@@ -113,7 +123,6 @@ static void test_syntax_error_alone(void **state)
 	(void)state;
 	refuse("general: { interval_s = 5000; };\n  policy 5;\nxyz = 1;\n",
 	       "conf:2: syntax error, in this line or just before it: policy 5;");
-	refuse_prefix(TEXT("\xef\xbb\xbfgeneral: { };"), "conf:1: syntax error");
 }
 
 static void test_include_refused(void **state)

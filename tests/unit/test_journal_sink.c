@@ -95,7 +95,7 @@ static void write_beside(struct nm_journal *journal, uint64_t busy)
 		int priority;
 	} quiet[] = {{"moved", NM_MESSAGE_DECISION, LOG_INFO},
 		     {"problem", NM_MESSAGE_PROBLEM, LOG_NOTICE},
-		     {"restoration", NM_MESSAGE_LEASE, LOG_WARNING}};
+		     {"restoration", NM_MESSAGE_AFFINITY, LOG_WARNING}};
 	for (unsigned ms = 0; ms < 60000; ms++) {
 		uint64_t now_ns = 5 * NM_NSEC_PER_SEC + ms * NM_NSEC_PER_MSEC;
 		for (uint64_t domain = 1; domain <= busy; domain++) {

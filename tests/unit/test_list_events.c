@@ -90,7 +90,7 @@ static void events_of_this_machine(void **state)
 	p->fake->open_error[NM_EVENT_STORE] = -EACCES;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
 	assert_true(output(p, "Entry of this CPU: skx"));
-	assert_true(output(p, "pmu: sampling.pmu is not set"));
+	assert_true(output(p, "pmu: sampling.event is not set to a PMU with its terms"));
 	assert_true(output(p, "pebs: available"));
 	assert_true(output(p, "opens on CPU 0"));
 	assert_true(output(p, "Permission denied: CAP_PERFMON missing"));
@@ -157,7 +157,7 @@ static void a_misspelt_event(void **state)
 	struct printed *p = *state;
 
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "event: sampling.event is not set"));
+	assert_true(output(p, "event: sampling.event is not set to an event"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L9_MISS");
 	strcpy(p->config.sampling.event_place, "conf:7");
 	p->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
