@@ -30,6 +30,8 @@ struct nm_assignments {
 	struct nm_tidmap *of_tid; /* index in items */
 	uint32_t *on;		  /* per node: assigned threads */
 	uint32_t *wanting;	  /* per node: threads that want a CPU, in the last interval */
+	uint32_t *sharing;	  /* the same per CPU, of nr_cpus */
+	unsigned nr_cpus;
 	double crowding;	  /* such threads for each CPU of the machine, at least 1 */
 	unsigned nr_nodes;
 };

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ELSEWHERE_SHARE 0.5 /* of the run samples of an interval, of which there are at least: */
+#define MOVED_SHARE 0.5 /* of an interval, after which a move counts in it */
 #define ELSEWHERE_SAMPLES 2
 #define COMPUTES 0.75			/* share of the CPU time that each thread can have */
 #define STAYED_NS (3 * NM_NSEC_PER_SEC) /* after which it counts as not taken away before */
@@ -31,6 +31,7 @@ void nm_assignments_free(struct nm_assignments *assignments)
 	free(assignments->items);
 	free(assignments->on);
 	free(assignments->wanting);
+	free(assignments->sharing);
 	free(assignments);
 }
 
@@ -137,12 +138,10 @@ static void follow_one(struct nm_assignment *one, const struct nm_snap_thread *t
 	double moved_s = (double)(snapshot->time_ns - one->returned_ns) / (double)NM_NSEC_PER_SEC;
 	one->elsewhere = false;
 	/* It was not there for most of the interval in which it was moved. */
-	if (one->node < 0 || thread->main_node < 0 ||
-	    moved_s < ELSEWHERE_SHARE * config->general.interval_s)
+	if (one->node < 0 || moved_s < MOVED_SHARE * config->general.interval_s)
 		return;
-	one->elsewhere = thread->main_node != one->node &&
-			 thread->main_node_share >= ELSEWHERE_SHARE &&
-			 thread->run_samples >= ELSEWHERE_SAMPLES;
+	/* On a full machine a thread may run on several nodes within an interval. */
+	one->elsewhere = thread->main_node != one->node && thread->run_samples >= ELSEWHERE_SAMPLES;
 	if (config->rules.paper)
 		return;
 	if (!one->elsewhere) {
@@ -158,17 +157,22 @@ static void follow_one(struct nm_assignment *one, const struct nm_snap_thread *t
 	one->taken = 0;
 }
 
-/* Counts the threads that want a CPU, of each node and for each CPU of the machine. */
+/* Counts the threads that want a CPU, of each node and CPU, and for each CPU of the machine. */
 static void count_wanting(struct nm_assignments *assignments, const struct nm_snapshot *snapshot)
 {
 	int cpus = hwloc_bitmap_weight(snapshot->topology->online);
 	unsigned all = 0;
+	free(assignments->sharing);
+	assignments->nr_cpus = snapshot->topology->nr_cpus;
+	assignments->sharing =
+		nm_must(calloc(assignments->nr_cpus + 1U, sizeof(*assignments->sharing)));
 	memset(assignments->wanting, 0, assignments->nr_nodes * sizeof(*assignments->wanting));
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->main_node < 0 || !(thread->run_share >= WANTS_CPU))
 			continue;
 		assignments->wanting[thread->main_node]++;
+		assignments->sharing[thread->main_cpu]++;
 		all++;
 	}
 	assignments->crowding = cpus > 0 ? fmax(1, (double)all / cpus) : 1;
@@ -227,13 +231,22 @@ static bool is_used_there(const struct nm_snap_thread *thread, int node)
 	return thread->access_total > 0 && 2 * thread->accesses[node] > thread->access_total;
 }
 
+/* A thread that must share its CPU computes with half of it, or with what a crowded machine leaves.
+ */
+static bool computes(const struct nm_assignments *assignments, const struct nm_snap_thread *thread)
+{
+	bool known = thread->main_cpu >= 0 && (unsigned)thread->main_cpu < assignments->nr_cpus;
+	bool shares = known && assignments->sharing[thread->main_cpu] > 1;
+	return thread->run_share * fmax(shares ? 2 : 1, assignments->crowding) >= COMPUTES;
+}
+
 static bool may_assign(const struct nm_assignments *assignments, const struct nm_snapshot *snapshot,
 		       const struct nm_snap_thread *thread, const struct nm_assignment *one,
 		       const struct nm_assigning *assigning)
 {
 	if (one->node == assigning->node)
 		return true;
-	if (!assigning->computes || !(thread->run_share * assignments->crowding >= COMPUTES) ||
+	if (!assigning->computes || !computes(assignments, thread) ||
 	    assignments->on[assigning->node] >=
 		    room_on(assignments, snapshot->topology, assigning->node))
 		return false;

@@ -143,7 +143,9 @@ static void a_thread_whose_call_takes_long_rests(void **state)
 	assert_true(nm_moves_counts(world->moves).longest_ns >= 25 * NM_NSEC_PER_MSEC);
 	assert_int_equal(world_move(101, 0).steps[0].error, -EAGAIN);
 	assert_true(world_move(102, 2).applied);
-	fake_sleep(fake, 600000);
+	fake_sleep(fake, 2000);
+	assert_int_equal(world_move(101, 0).steps[0].error, -EAGAIN);
+	fake_sleep(fake, 1000); /* a hundred times as long as the call */
 	assert_true(world_move(101, 0).applied);
 }
 

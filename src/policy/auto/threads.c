@@ -4,6 +4,7 @@
 
 #define COMPUTES 0.75		   /* share of a CPU from which a thread is held */
 #define COMPUTES_AT_A_TIME_S 0.003 /* as BURST_TO_PLACE (propose.c): others answer requests */
+#define NEVER_SLEEPS 0.9	   /* demand of a thread in CPUs */
 #define STEADY_NS NM_NSEC_PER_SEC  /* time since the number of threads last rose */
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* time after which a refused move is tried again */
 
@@ -25,9 +26,11 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 	return thread->main_node;
 }
 
+/* On a crowded CPU a thread that never sleeps runs for short times, too. */
 static bool computes(const struct nm_home_state *state)
 {
-	return state->burst_s >= COMPUTES_AT_A_TIME_S;
+	return state->burst_s >= COMPUTES_AT_A_TIME_S ||
+	       (state->running > 0 && state->demand_cpus >= NEVER_SLEEPS * state->running);
 }
 
 /* Returns whether most of its memory is on the node, or is being moved there. */
