@@ -10,10 +10,30 @@
 
 #define BOOT "0b5d2a86-8bd1-4a7e-9d6c-5a4e8f6d3c11"
 
+static int get_nothing(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	(void)platform, (void)tid, (void)ret;
+	return -ESRCH;
+}
+
+static int set_nothing(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
+{
+	(void)platform, (void)tid, (void)cpus;
+	return -EPERM;
+}
+
+static int list_nothing(struct nm_platform *platform, int directory, const char *path,
+			int (*each)(void *context, const char *name), void *context)
+{
+	(void)platform, (void)directory, (void)path, (void)each, (void)context;
+	return 0;
+}
+
 /* Restores from it on a machine where the stat of every thread is empty. */
 static void restore(const struct fuzz_input *input, const char *name)
 {
 	struct fuzz_platform fuzz = fuzz_platform_returning("", 0);
+	struct nm_platform_ops ops = *fuzz.platform.ops;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
 	const struct nm_restore_input files = {.platform = &fuzz.platform,
 					       .topology = topology,
@@ -21,6 +41,10 @@ static void restore(const struct fuzz_input *input, const char *name)
 					       .boot_id = BOOT};
 	struct nm_restoration found = {0};
 
+	ops.affinity_get = get_nothing;
+	ops.affinity_set = set_nothing;
+	ops.list_directory = list_nothing;
+	fuzz.platform.ops = &ops;
 	folder_write(name, input->data, input->size);
 	int r = strcmp(name, NM_MOVES_NAME) == 0 ? nm_moves_restore(&files, &found)
 						 : nm_ledger_restore(&files, &found);

@@ -128,14 +128,14 @@ static const struct {
 	 "14\xff"
 	 "rusty\033[31m\xff"
 	 "numa-migrd-helper.sock\xff"
-	 "ledger\xff"},
+	 "moves\xff"},
 	{"doctor", "", 0,
 	 "systemd\n\xff"
 	 "self\xff"
 	 "sys\xff"
 	 "net\xff"
 	 "numa-migrd-helper.sock\xff"
-	 "ledger\xff"
+	 "moves\xff"
 	 "cgroup.controllers\xff"
 	 "a\033[31m\xff"
 	 "0-3\n\xff"
