@@ -102,16 +102,27 @@ static void nothing_is_drawn_by_first_touches(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
-/* No lottery moves them, because kernel balancing is on. Those near their memory are assigned. */
+/* No lottery moves them, because only first touches are sampled. */
 static void computing_threads_of_a_large_process_stay(void **state)
+{
+	(void)state;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	begin_large();
+	live_s(30);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 6);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->processor / 2, i / 2);
+}
+
+/* The kernel moves its threads and pages itself. */
+static void beside_the_kernel_a_large_process_is_left_to_it(void **state)
 {
 	(void)state;
 	begin_large();
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
-	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 4);
-	for (size_t i = 0; i < world.nr_workers; i++)
-		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->processor / 2, i / 2);
+	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
+	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 0);
 }
 
 /* Another program wants the same CPUs. */
@@ -133,7 +144,7 @@ static void threads_without_a_cpu_of_their_own_are_not_held(void **state)
 		add_worker(1000, i > 0 ? i - 1 : 0, i > 0 ? (unsigned)(i - 1) / 2 : 0);
 	begin_auto();
 	world.lazy = true;
-	world.balancing = world.daemon.machine.balancing = 1;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	live_s(30);
 	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
 	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 5);
@@ -182,6 +193,7 @@ int main(void)
 		TEST(nothing_is_drawn_beside_kernel_balancing),
 		TEST(nothing_is_drawn_by_first_touches),
 		TEST(computing_threads_of_a_large_process_stay),
+		TEST(beside_the_kernel_a_large_process_is_left_to_it),
 		TEST(held_threads_are_released_if_cpus_are_short),
 		TEST(threads_without_a_cpu_of_their_own_are_not_held),
 		TEST(threads_at_home_are_no_partners),
