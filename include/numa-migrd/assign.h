@@ -15,7 +15,6 @@ struct nm_assignment {
 	uint64_t start_ticks, adopted_ns;
 	int node;	   /* index; -1: none, it was only moved */
 	uint64_t decision; /* for which it was moved; 0: it was not moved */
-	uint64_t since_ns;
 	bool by_home;	/* policy "auto" decides whether it is moved again */
 	bool elsewhere; /* in the last interval */
 	/* How often it was taken away since it last stayed for 3 s, and how often it was left alone

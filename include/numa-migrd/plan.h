@@ -9,9 +9,6 @@
 #include "numa-migrd/policy.h"
 #include "numa-migrd/snapshot.h"
 
-/* Time in seconds without a new thread after which a program has chosen their number. */
-#define NM_SIZED_AFTER_S 0.25
-
 struct nm_step {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;

@@ -414,22 +414,9 @@ enum nm_runtime {
 	NM_RUNTIME_MAX
 };
 
-/* Returns "Go", "Java", "unknown" or "awaited"; "" for NONE. */
-const char *nm_runtime_name(enum nm_runtime runtime);
-
 static inline bool nm_runtime_counts_again(enum nm_runtime runtime)
 {
 	return runtime == NM_RUNTIME_GO || runtime == NM_RUNTIME_JVM;
-}
-
-/*
- * Returns whether the runtime may observe a lease. While an answer may still arrive, the runtime is
- * assumed to do so. An unknown runtime is treated like the majority, which does not; its leases end
- * if it is identified later.
- */
-static inline bool nm_runtime_may_count_again(enum nm_runtime runtime)
-{
-	return nm_runtime_counts_again(runtime) || runtime == NM_RUNTIME_AWAITED;
 }
 
 /* Longer than any line except one of a path with hundreds of newlines, which is skipped. */

@@ -72,7 +72,7 @@ static int restore_all(struct restore *restore, const struct nm_narrowing *items
 		restore_thread(restore, &items[i]);
 		entries[walk.nr_entries++] = &items[i];
 	}
-	return nm_descent_search(restore->descent, &walk);
+	return walk.nr_entries > 0 ? nm_descent_search(restore->descent, &walk) : 0;
 }
 
 /* ---- the files ---- */
@@ -86,7 +86,7 @@ static int restore_slots(struct restore *restore, int directory, const char *boo
 		return r;
 	ret->bad_lines = contents.damaged;
 	ret->first_bad_line = contents.first_damaged;
-	r = contents.used > 0 ? restore_all(restore, contents.terms, NM_MOVE_SLOTS) : 0;
+	r = restore_all(restore, contents.terms, NM_MOVE_SLOTS);
 	return r == 0 && restore->failed == 0 ? nm_slots_remove(directory) : r;
 }
 
@@ -100,7 +100,7 @@ static int restore_ledger(struct restore *restore, int directory, const char *bo
 		return r;
 	ret->bad_lines = ledger.bad_lines;
 	ret->first_bad_line = ledger.first_bad_line;
-	r = ledger.count > 0 ? restore_all(restore, ledger.items, ledger.count) : 0;
+	r = restore_all(restore, ledger.items, ledger.count);
 	if (r < 0 || restore->failed > 0)
 		return r;
 	if (ledger.bad_lines > 0)

@@ -18,12 +18,6 @@ struct mapping {
 	const char *path; /* "": none */
 };
 
-const char *nm_runtime_name(enum nm_runtime runtime)
-{
-	static const char *const names[] = {"", "Go", "Java", "unknown", "awaited"};
-	return names[runtime];
-}
-
 static bool is_jvm(const struct mapping *mapping)
 {
 	const char *name = strrchr(mapping->path, '/');

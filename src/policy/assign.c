@@ -76,6 +76,16 @@ void nm_assignments_clear(struct nm_assignments *assignments)
 		drop(assignments, assignments->count - 1);
 }
 
+static void use_cpus(struct nm_assignments *assignments, const struct nm_topology *topology)
+{
+	if (assignments->nr_cpus == topology->nr_cpus && assignments->sharing)
+		return;
+	free(assignments->sharing);
+	assignments->sharing =
+		nm_must(calloc(topology->nr_cpus + 1U, sizeof(*assignments->sharing)));
+	assignments->nr_cpus = topology->nr_cpus;
+}
+
 /* Node indices change with the topology. */
 static void use_nodes(struct nm_assignments *assignments, const struct nm_topology *topology)
 {
@@ -162,10 +172,7 @@ static void count_wanting(struct nm_assignments *assignments, const struct nm_sn
 {
 	int cpus = hwloc_bitmap_weight(snapshot->topology->online);
 	unsigned all = 0;
-	free(assignments->sharing);
-	assignments->nr_cpus = snapshot->topology->nr_cpus;
-	assignments->sharing =
-		nm_must(calloc(assignments->nr_cpus + 1U, sizeof(*assignments->sharing)));
+	memset(assignments->sharing, 0, assignments->nr_cpus * sizeof(*assignments->sharing));
 	memset(assignments->wanting, 0, assignments->nr_nodes * sizeof(*assignments->wanting));
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
@@ -207,6 +214,7 @@ void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapsho
 			   const struct nm_config *config)
 {
 	use_nodes(assignments, snapshot->topology);
+	use_cpus(assignments, snapshot->topology);
 	count_wanting(assignments, snapshot);
 	for (size_t i = assignments->count; i-- > 0;) {
 		struct nm_assignment *one = &assignments->items[i];
@@ -264,8 +272,6 @@ void nm_assignments_note(struct nm_assignments *assignments, const struct nm_sna
 		return;
 	bool paper = config->rules.paper;
 	bool assigned = paper || may_assign(assignments, snapshot, thread, one, assigning);
-	if (!assigned || one->node != assigning->node)
-		one->since_ns = snapshot->time_ns;
 	one->returned_ns = snapshot->time_ns;
 	one->elsewhere = false;
 	if (assigning->decision)

@@ -39,8 +39,7 @@ static bool is_unanswered(int result)
 	       result == -EINPROGRESS || result == -ECANCELED;
 }
 
-/* Without an answer the runtime stays AWAITED, and the process gets no lease, which it might
- * observe. */
+/* Without an answer the runtime stays AWAITED. */
 static void set_runtime(struct nm_process *process, int result)
 {
 	if (is_unanswered(result)) {
