@@ -384,6 +384,55 @@ static void running_elsewhere_twice_cancels(void **state)
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
+/* The performance of an interval is that of the new node only if the thread was there. */
+static void imar2_needs_ninety_percent_of_an_interval(void **state)
+{
+	(void)state;
+	const struct nm_feedback_judgement fall = {.decision = 5,
+						   .change = nm_change_of(-0.5, 0.01, 0.1)};
+	const struct nm_feedback_result result = {.judgements = &fall, .nr_judgements = 1};
+	add_move(5, 0);
+	run(0, 6, 3, 100);
+	machine->figures[0].main_node_share = 0.89;
+	nm_verifier_apply(verifier, &result);
+	judge_next();
+	assert_open(1); /* the fall is not taken for one by the move */
+	machine->figures[0].main_node_share = 0.9;
+	judge_next();
+	assert_verdict(NM_VERDICT_IMPROVED); /* by locality */
+	add_move(6, 0);
+	machine->figures[0].main_node_share = 0.89;
+	for (int i = 1; i < 10; i++) {
+		judge_next();
+		assert_open(1);
+	}
+	judge_next();
+	assert_verdict(NM_VERDICT_CANCELLED);
+}
+
+static void a_paper_and_other_policies_need_most_of_an_interval(void **state)
+{
+	(void)state;
+	struct nm_decision decision = {.id = 5,
+				       .policy = NM_POLICY_LBMA,
+				       .kind = NM_DECISION_MIGRATE,
+				       .interval = machine->interval,
+				       .nr_steps = 1,
+				       .steps = {step(0, 0, 6, 0)}};
+	nm_verifier_add(verifier, NULL, &decision);
+	run(0, 6, 3, 100);
+	machine->figures[0].main_node_share = 0.6;
+	judge_next();
+	assert_verdict(NM_VERDICT_IMPROVED);
+	machine->config.rules.paper = true;
+	decision.id = 6;
+	decision.policy = NM_POLICY_IMAR2;
+	decision.interval = machine->interval;
+	nm_verifier_add(verifier, NULL, &decision);
+	judge_next();
+	assert_verdict(NM_VERDICT_IMPROVED);
+}
+
 static void a_late_arrival_counts(void **state)
 {
 	(void)state;
@@ -793,6 +842,8 @@ int main(void)
 		TEST(after_ten_intervals_it_is_inconclusive),
 		TEST(an_unknown_ratio_before_the_move_is_inconclusive),
 		TEST(running_elsewhere_twice_cancels),
+		TEST(imar2_needs_ninety_percent_of_an_interval),
+		TEST(a_paper_and_other_policies_need_most_of_an_interval),
 		TEST(a_late_arrival_counts),
 		TEST(a_move_of_a_sleeping_thread_is_eventually_cancelled),
 		TEST(exited_threads_are_inconclusive),

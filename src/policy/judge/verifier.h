@@ -13,10 +13,10 @@ struct nm_pending_verdict {
 	struct nm_verdict verdict; /* values known so far */
 	bool judged;		   /* the verdict is complete */
 	/* Of threads. */
-	unsigned intervals_away[2]; /* number of intervals in which the thread ran only on another
+	unsigned intervals_away[2]; /* number of intervals in which the thread ran mainly on another
 				       node */
 	uint64_t local_accesses[2];
-	double access_cost[2];	 /* sum over the accesses since, relative to local ones */
+	double access_cost[2]; /* sum over the accesses since, relative to local ones */
 	bool has_feedback;
 	struct nm_change performance; /* by the feedback, if it has judged */
 	/* Of pages. */
@@ -31,7 +31,8 @@ struct nm_verifier {
 
 /* ---- pages.c ---- */
 
-/* Adds a decision about pages to the evaluation of its process, or to a new one, and returns that. */
+/* Adds a decision about pages to the evaluation of its process, or to a new one, and returns that.
+ */
 struct nm_evaluation *nm_evaluation_join(const struct nm_verifier *verifier,
 					 const struct nm_verifier_input *input,
 					 const struct nm_decision *decision);

@@ -7,6 +7,9 @@
 #include "verifier.h"
 
 #define MAX_AWAY_INTERVALS 2
+/* Share of its run samples on the new node from which the performance of an interval is that of the
+ * new node: the thread is not kept there. */
+#define RESIDENT_SHARE 0.9
 
 void nm_verdicts_clear(struct nm_verdicts *verdicts)
 {
@@ -242,6 +245,13 @@ static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_sna
 	return cost / nm_topology_distance(topology, home, home);
 }
 
+/* IMAR² rolls back by the performance since the move. The paper pins its threads. */
+static bool needs_residence(const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	return nm_policy_ops(verdict->policy)->rolls_back && !config->rules.paper &&
+	       verdict->of != NM_DECISION_ROLLBACK;
+}
+
 static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			   struct nm_pending_verdict *pending, unsigned index)
 {
@@ -252,14 +262,15 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 	if (!thread->alive)
 		return;
 	if (seen->main_cpu >= 0) {
-		if (snapshot->cpus[seen->main_cpu].node == thread->node_to)
-			thread->ran_on_node = true;
-		else
+		if (snapshot->cpus[seen->main_cpu].node != thread->node_to)
 			pending->intervals_away[index]++;
+		else if (!needs_residence(&pending->verdict, config) ||
+			 seen->main_node_share >= RESIDENT_SHARE)
+			thread->ran_on_node = true;
 	}
 	if (nm_policy_is_by_sharing(pending->verdict.policy))
 		observe_latency(seen, config, thread);
-	else
+	else if (thread->ran_on_node || !needs_residence(&pending->verdict, config))
 		observe_performance(seen, thread);
 	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
 		thread->accesses_after += seen->fresh[node];
@@ -271,6 +282,14 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 	thread->local_after =
 		(double)pending->local_accesses[index] / (double)thread->accesses_after;
 	thread->access_cost_after = pending->access_cost[index] / (double)thread->accesses_after;
+}
+
+static bool has_arrived(const struct nm_verdict *verdict)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].alive && !verdict->threads[i].ran_on_node)
+			return false;
+	return true;
 }
 
 /* P before and after is as informative as accesses. */
@@ -433,14 +452,6 @@ static bool judge_sharing(struct nm_pending_verdict *pending, const struct nm_co
 	return true;
 }
 
-static bool has_arrived(const struct nm_verdict *verdict)
-{
-	for (unsigned i = 0; i < verdict->nr_threads; i++)
-		if (verdict->threads[i].alive && !verdict->threads[i].ran_on_node)
-			return false;
-	return true;
-}
-
 /* ---- verdict ---- */
 
 static bool awaits_feedback(const struct nm_pending_verdict *pending)
@@ -517,6 +528,8 @@ static void observe(struct nm_pending_verdict *pending, const struct nm_verifier
 	}
 	for (unsigned i = 0; i < pending->verdict.nr_threads; i++)
 		observe_thread(snapshot, input->config, pending, i);
+	if (needs_residence(&pending->verdict, input->config) && !has_arrived(&pending->verdict))
+		pending->performance = (struct nm_change){0}; /* not that of the new node */
 	if (!nm_policy_is_by_sharing(pending->verdict.policy))
 		nm_verdict_measure_locality(&pending->verdict, snapshot->topology, input->config);
 	compare_with_prediction(&pending->verdict);
