@@ -68,6 +68,13 @@ struct nm_place_trend {
 
 #define NM_AFFINITIES_MOST 8U /* further ones count as the last one */
 
+/* The distances between predicted and measured gains of the last verdicts. */
+#define NM_PREDICTION_ERRORS 64U
+struct nm_prediction_errors {
+	double values[NM_PREDICTION_ERRORS];
+	unsigned count, next;
+};
+
 /* A process managed by policy "auto". */
 struct nm_home_state {
 	uint32_t pid;
@@ -91,6 +98,7 @@ struct nm_home_state {
 	struct nm_place_measure before, after;
 	struct nm_place_measure recent; /* with or without a home */
 	struct nm_place_trend trend;	/* when it was assigned its home */
+	double expected_gain, stalled;	/* predicted then */
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
 	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, barred_mems;
@@ -128,9 +136,9 @@ struct nm_home_state {
 	bool immovable;	     /* most of its memory stayed where it was */
 	bool home_immovable; /* this was known when it was assigned its home */
 	double run_s, delay_s, wanted_cpus, accesses;
-	double local; /* part of `accesses` to the nodes on which its threads ran */
-	double runs; /* number of times that its threads were put on a CPU while they ran for
-		      * run_s */
+	double local;	/* part of `accesses` to the nodes on which its threads ran */
+	double runs;	/* number of times that its threads were put on a CPU while they ran for
+			 * run_s */
 	double traffic; /* bytes per second; NaN: not known */
 	/* The same, and the CPU time for it, of the last seconds. */
 	double traffic_bytes, traffic_run_s;
@@ -166,6 +174,7 @@ struct nm_placement {
 	uint32_t next_read_tid;	    /* where reading continues in the next interval */
 	struct nm_place_cost page_cost;
 	struct nm_place_trend trend;
+	struct nm_prediction_errors errors;
 	struct nm_place_node *nodes; /* as of the last interval */
 	double *other_cpus;	     /* per node: recent load of other processes */
 	uint64_t *available_bytes;   /* per node, minus the memory of homes assigned since */
@@ -196,6 +205,9 @@ static inline struct nm_home_state *nm_home_state_find(const struct nm_placement
  */
 size_t nm_placement_homes(const struct nm_placement *placement);
 bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid);
+/* Returns the median distance between the predicted and the measured gains of the last homes with a
+ * measurement, as a part of the time; NaN: none yet. placement may be NULL. */
+double nm_placement_prediction_error(const struct nm_placement *placement);
 /* Marks the processes that have a home. Called before the snapshot is used. */
 void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot);
 /* Subtracts the load of a process that is no longer managed from the nodes, and frees its state.
@@ -359,8 +371,8 @@ struct nm_home_round {
 	const struct nm_config *config;
 	bool whole; /* the snapshot is that of an interval, not of one process */
 	bool dry_run;
-	bool threads_follow, memory_stays; /* as in struct nm_place_view */
-	bool may_move;			   /* the daemon moves memory */
+	bool memory_stays; /* as in struct nm_place_view */
+	bool may_move;	   /* the daemon moves memory */
 	size_t first, end;
 	uint64_t *next_id; /* number of the next decision */
 	const struct nm_home_handler *handler;

@@ -18,8 +18,9 @@ enum nm_verdict_kind {
 				  * restored; only of moves of single threads */
 	NM_VERDICT_INCONCLUSIVE, /* too few samples, or the threads exited or were moved again
 				  * meanwhile */
+	NM_VERDICT_UNVERIFIED,	 /* of a home: the program was too young to be measured before */
 };
-#define NM_VERDICT_KINDS (NM_VERDICT_INCONCLUSIVE + 1)
+#define NM_VERDICT_KINDS (NM_VERDICT_UNVERIFIED + 1)
 
 /* ---- the judge ---- */
 
@@ -227,6 +228,9 @@ struct nm_verdict {
 	 * CPU time; positive if it is an improvement; NaN: not known. */
 	enum nm_measure judged_by;
 	double change;
+	/* Of a home only: the part of its time that it saves, as predicted and as measured; NaN:
+	 * not known. */
+	double expected_gain, measured_gain;
 	/* Of pages only: the reason, the number of decisions that share the metrics, and, if
 	 * neutral, whether enough accesses show that locality did not change. */
 	struct nm_pages_reason pages;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "numa-migrd/judge.h"
+#include "numa-migrd/policy.h"
 #include "numa-migrd/topology.h"
 
 #define NM_PLACE_MIN_AGE_S 0.1 /* younger processes are not examined */
@@ -38,16 +39,14 @@ struct nm_place_group {
 	unsigned max_running; /* largest value of `running` in any interval */
 	double burst_s;	      /* mean time that a thread runs before it sleeps or is preempted; 0:
 			       * not known */
-	double steady_s;      /* time since `max_running` last rose */
 	double age_s;	      /* time since its program started */
 	double observed_s;    /* time for which it has been observed running */
-	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
-	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
+	double cpu_limit;     /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
-	double local_share;	 /* of its sampled accesses; NaN: not known */
-	double traffic;	    /* DRAM reads and writes in bytes per second, now; NaN: not known */
-	double cpu_traffic; /* bytes per second of CPU time, in the last seconds; 0: not known */
-	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
+	double distance;      /* mean of its sampled accesses over some seconds; NaN: not known */
+	double traffic;	      /* DRAM reads and writes in bytes per second, now; NaN: not known */
+	double cpu_traffic;   /* bytes per second of CPU time, in the last seconds; 0: not known */
+	const double *ran_on; /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
 	/* Per node: CPU time, since it was first seen, of threads for which the kernel allocates
 	 * memory there; NULL: use ran_on. */
@@ -105,12 +104,9 @@ struct nm_place_view {
 	const struct nm_place_node *nodes; /* topology->nr_nodes entries */
 	const struct nm_place_group *groups;
 	size_t nr_groups;
-	double page_ns;	      /* of struct nm_place_cost */
-	double recent_demand; /* CPUs in demand, smoothed over several seconds to cover programs
-			       * that run one after the other */
-	double max_traffic;   /* highest traffic of any node since the start; 0: not known */
-	bool memory_stays;    /* neither the daemon nor the kernel moves memory */
-	bool threads_follow;  /* a lottery moves the threads of processes without a home */
+	double page_ns;	    /* of struct nm_place_cost */
+	double max_traffic; /* highest traffic of any node since the start; 0: not known */
+	bool memory_stays;  /* neither the daemon nor the kernel moves memory */
 };
 
 struct nm_place_proposal {
@@ -121,6 +117,10 @@ struct nm_place_proposal {
 	 * its memory has been moved there. */
 	double distance_now, distance_home;
 	double load; /* load per core of the node, including the group */
+	double gain; /* predicted part of the time that the node saves, or else the best one */
+	/* Staying where it is, then the best nodes; none if it is not eligible. */
+	struct nm_home_candidate candidates[NM_HOME_CANDIDATES_MAX];
+	unsigned nr_candidates;
 	/*
 	 * Bytes of its memory that are on other nodes than `node`, and the mean distance from
 	 * `node` to all of its memory at its current location. 0 and NaN without a node or if the
@@ -142,20 +142,15 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 
 /*
  * Computes one proposal for each group, in the order of view->groups; `ret` has room for nr_groups.
- * Groups that run near their memory stay there, then groups with a larger demand choose first. A
- * group is assigned a home if the node's load per core stays at or below 1, or below the load that
- * all nodes would have if the demand were spread evenly. Called by the tick.
+ * Groups with a larger demand choose first. A group is assigned the node that is predicted to save
+ * most of its time, if that pays for moving its memory. Called by the tick.
  */
 void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
 
-/* Returns whether a home that was assigned for this reason is for the threads that ran then, and
- * not for more. Called by the drain and by the tick. */
-bool nm_place_expires_with_growth(enum nm_place_reason reason);
-
 /*
- * Determines which homes have lost the reason for which they were assigned: that few threads ran,
- * that the group ran there, or that it fitted there. ret[i] is the reason that now justifies the
- * home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN, NM_PLACE_FIXED or NM_PLACE_PINNED if there is
+ * Determines which homes have lost the reason for which they were assigned: more threads run, and
+ * would be faster spread over the machine; or its memory has not followed. ret[i] is the reason of
+ * the home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN, NM_PLACE_FIXED or NM_PLACE_PINNED if it has
  * none. Called by the tick, before nm_place_yield().
  */
 void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
@@ -193,12 +188,6 @@ bool nm_place_is_unrestricted(const struct nm_place_view *view, const struct nm_
 bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 				  const struct nm_place_group *group);
 
-/*
- * A group is assigned a home, and its memory is moved there, once the expected cost of its remote
- * accesses from then on reaches the cost of moving its memory. The expectation follows from the
- * cost so far: what has lasted for a while usually lasts longer.
- */
-
 /* Returns the expected remaining amount, given the amount so far, of the lifetime of a process or
  * of the CPU time that it loses. Called by the tick. */
 double nm_place_expected_rest(double so_far);
@@ -221,6 +210,8 @@ struct nm_place_measure {
 	double accesses;       /* number of accesses in `distance` */
 	double performance;    /* instructions per second of CPU time; NaN: not counted */
 	double distance_variance, performance_variance; /* between intervals */
+	double intervals; /* number of intervals, of which older ones count less */
+	double threads;	  /* mean number that ran */
 };
 
 /* Changes on the machine that a verdict must allow for. */
@@ -249,10 +240,12 @@ double nm_place_domain_median(struct nm_place_change *changes, size_t count, dou
 
 /*
  * Compares the performance if both measures have it, otherwise the distance of the accesses if both
- * have enough accesses. Nearer memory behind a full controller is no improvement. A change counts
- * if it exceeds the tolerance and twice the standard deviation between the intervals before. In any
- * case it is rolled back if the group waits 20 % longer for a CPU than before, and than other
- * processes do, while CPUs on other nodes are idle. Called by the tick.
+ * have enough accesses, unless the number of threads has changed: that is another program. Nearer
+ * memory behind a full controller is no improvement. A change counts, and none is found, only if
+ * twice its standard error is below the tolerance; otherwise the judgement is inconclusive, with
+ * the number of intervals that would be needed. In any case it is rolled back if the group waits
+ * 20 % longer for a CPU than before, and than other processes do, while CPUs on other nodes are
+ * idle. Called by the tick.
  */
 struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
 				   const struct nm_place_measure *after,

@@ -175,11 +175,8 @@ struct nm_balance_reason {
 
 /* The reason for which a group was assigned its home or has none; reported to users. */
 enum nm_place_reason {
-	NM_PLACE_RUNS_THERE, /* already runs there and is only kept there */
-	NM_PLACE_SINGLE, /* one running thread: moving it to its memory packs no threads together */
-	NM_PLACE_SMALL,	 /* few threads, which the kernel would not spread either */
-	NM_PLACE_MEMORY, /* its memory is there */
-	NM_PLACE_SEPARATE,    /* the machine is busy: groups are kept apart */
+	NM_PLACE_REMOTE,      /* a home: its threads wait for memory on other nodes */
+	NM_PLACE_WAITING,     /* a home: its threads wait for CPUs elsewhere */
 	NM_PLACE_HAS_HOME,    /* has a home */
 	NM_PLACE_BARRED,      /* rolled back before, or awaiting a verdict */
 	NM_PLACE_YOUNG,	      /* may still be creating threads */
@@ -187,10 +184,10 @@ enum nm_place_reason {
 	NM_PLACE_IDLE,	      /* uses too little CPU time */
 	NM_PLACE_YIELDS,      /* leaves the CPUs to others: idle priority */
 	NM_PLACE_NO_ROOM,     /* no eligible node has the CPUs or the free memory for it */
-	NM_PLACE_NEAR,	      /* near its memory, and too young to need a home */
+	NM_PLACE_NO_GAIN,     /* it is near its memory, or makes few accesses to it */
 	NM_PLACE_TOO_COSTLY,  /* migrating its memory costs more than the remote accesses it would
 			       * save */
-	NM_PLACE_SPREAD,      /* runs faster spread over an idle machine */
+	NM_PLACE_SPREAD,      /* runs faster spread over the machine */
 	NM_PLACE_FIXED,	      /* its memory is on another node, and cannot be moved */
 	NM_PLACE_OFTEN_WOKEN, /* one thread that others wake all the time, and that runs near them
 			       */
@@ -198,14 +195,10 @@ enum nm_place_reason {
 	NM_PLACE_BANDWIDTH,   /* its traffic would exceed what the memory of a node serves */
 	NM_PLACE_PINNED,      /* threads that are pinned to other nodes use its memory there */
 	NM_PLACE_LEFT_ALONE,  /* by the control group (trial.h) */
-	NM_PLACE_APART,	      /* its threads are near their memory, each on its own node */
-	NM_PLACE_UNPROVEN,    /* its memory traffic is not known, and many threads would share one
-			       * memory controller */
-	NM_PLACE_CACHED,      /* it gains nothing from near memory: its data is in caches */
 	NM_PLACE_REASON_MAX,
 };
 
-/* Returns a short description such as "memory on one node"; a static string. */
+/* Returns a short description such as "remote memory"; a static string. */
 const char *nm_place_reason_text(enum nm_place_reason reason);
 
 /* Returns whether a process without a home for this reason runs best on several nodes, so that its
@@ -213,9 +206,24 @@ const char *nm_place_reason_text(enum nm_place_reason reason);
 static inline bool nm_place_is_spread(enum nm_place_reason reason)
 {
 	return reason == NM_PLACE_LARGER || reason == NM_PLACE_SPREAD ||
-	       reason == NM_PLACE_BANDWIDTH || reason == NM_PLACE_APART ||
-	       reason == NM_PLACE_UNPROVEN || reason == NM_PLACE_CACHED;
+	       reason == NM_PLACE_BANDWIDTH || reason == NM_PLACE_NO_GAIN;
 }
+
+/* The predicted cost of a placement (numa-migrd-policies(7), "auto"). */
+struct nm_prediction {
+	double distance;   /* mean SLIT distance of the accesses; 10 is local */
+	double contention; /* time that an access waits for full controllers, in latencies */
+	double waiting;	   /* for a CPU, in seconds per second of CPU time */
+	double stalled;	   /* share of its time that the process waits for near memory */
+	double time;	   /* for the same work; 1: near memory and idle CPUs */
+};
+
+#define NM_HOME_CANDIDATES_MAX 8U
+struct nm_home_candidate {
+	int node; /* -1: it stays where it is */
+	struct nm_prediction at;
+	double gain; /* part of the time that it saves there */
+};
 
 /* The reason for a home. */
 struct nm_home_reason {
@@ -226,6 +234,10 @@ struct nm_home_reason {
 	double distance_now, distance_home, load; /* as in struct nm_place_proposal */
 	uint64_t bytes_away;
 	double move_s; /* expected time to move that memory; NaN: it stays */
+	double gain;   /* predicted part of the time that the home saves */
+	/* Staying where it is, then the best nodes. */
+	struct nm_home_candidate candidates[NM_HOME_CANDIDATES_MAX];
+	unsigned nr_candidates;
 };
 
 enum nm_page_reason {

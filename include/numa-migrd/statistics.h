@@ -75,6 +75,7 @@ struct nm_statistics {
 	} service;
 	struct nm_tally tally;
 	uint64_t homes_now;
+	double prediction_error_percent;
 	/* The control group: a sentence about today, and what it is about. */
 	const char *today;
 	char sentence[NM_TRIAL_TEXT_BYTES];

@@ -180,7 +180,6 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					    .config = daemon->config,
 					    .whole = whole,
 					    .dry_run = dry_run,
-					    .threads_follow = nm_may_draw_threads(daemon),
 					    .memory_stays = barred && !kernel_moves,
 					    .may_move = !barred && !dry_run,
 					    .first = first,
@@ -199,22 +198,23 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 /* ---- an examination between intervals ---- */
 
-/* Sets the DRAM traffic of threads that began in this interval, if it is counted. That of others is
- * known from intervals before. */
+/* Sets the DRAM traffic of threads in this interval, if it is counted, and if the interval is long
+ * enough for that. */
 static void add_traffic(const struct nm_daemon *daemon, uint64_t now_ns,
 			struct nm_process_times *process)
 {
 	struct nm_source *source = daemon->pipeline.source;
+	const uint64_t since_ns = now_ns - daemon->last_tick_ns;
 	if (!source || !nm_source_status(source)->has_dram)
 		return;
 	for (size_t i = 0; i < process->count; i++) {
 		struct nm_figures *figures = &process->figures[i];
 		uint64_t length_ns = process->times[i].length_ns;
-		if (length_ns > 0 && length_ns <= now_ns - daemon->last_tick_ns)
-			figures->traffic =
-				(double)nm_metrics_dram_bytes(daemon->pipeline.metrics,
-							      figures->tid) *
-				(double)NM_NSEC_PER_SEC / (double)length_ns;
+		length_ns = length_ns < since_ns ? length_ns : since_ns;
+		if ((double)length_ns >= NM_PLACE_MIN_AGE_S / 2 * (double)NM_NSEC_PER_SEC)
+			figures->traffic = (double)nm_metrics_dram_bytes(daemon->pipeline.metrics,
+									 figures->tid) *
+					   (double)NM_NSEC_PER_SEC / (double)length_ns;
 	}
 }
 

@@ -172,13 +172,54 @@ static void balance_fields(struct nm_entry *entry, const struct nm_decision *dec
 
 /* ---- homes, policy "auto" ---- */
 
-static void home_fields(struct nm_entry *entry, const struct nm_home_reason *home)
+/* Returns the prediction for its home; NULL: none was made. */
+static const struct nm_home_candidate *chosen_of(const struct nm_decision *decision)
 {
+	const struct nm_home_reason *home = &decision->home;
+	for (unsigned i = 1; i < home->nr_candidates; i++)
+		if (home->candidates[i].node == decision->steps[0].node_to)
+			return &home->candidates[i];
+	return NULL;
+}
+
+/* For example "stays 1.21, node 0 1.00, node 2 1.14": the time for the same work. */
+static void candidates_field(struct nm_entry *entry, const struct nm_entry_context *context,
+			     const struct nm_home_reason *home)
+{
+	char text[NM_HOME_CANDIDATES_MAX * (NM_WORD_BYTES + 48)] = "", node[NM_WORD_BYTES];
+	size_t used = 0;
+	for (unsigned i = 0; i < home->nr_candidates; i++) {
+		const struct nm_home_candidate *one = &home->candidates[i];
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used,
+			"%s%s %.2f (distance %.1f, contention %.2f, waiting %.2f)", i ? ", " : "",
+			one->node < 0 ? "stays" : nm_node_text(context, one->node, node),
+			one->at.time, one->at.distance, one->at.contention, one->at.waiting);
+	}
+	if (used > 0)
+		nm_entry_field(entry, "CANDIDATES", "%s", text);
+}
+
+static void home_fields(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_decision *decision)
+{
+	const struct nm_home_reason *home = &decision->home;
+	const struct nm_home_candidate *chosen = chosen_of(decision);
 	nm_entry_field(entry, "THREADS", "%u", home->threads);
 	nm_field_real(entry, "DEMAND_CPUS", home->demand_cpus);
 	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(home->reason));
 	nm_field_real(entry, "DISTANCE", home->distance_now);
 	nm_field_real(entry, "DISTANCE_PREDICTED", home->distance_home);
+	nm_field_real(entry, "EXPECTED_PERCENT", 100 * home->gain);
+	if (chosen) {
+		const struct nm_prediction *stays = &home->candidates[0].at, *there = &chosen->at;
+		nm_field_real(entry, "STALLED_PERCENT", 100 * there->stalled);
+		nm_field_real(entry, "CONTENTION", stays->contention);
+		nm_field_real(entry, "CONTENTION_PREDICTED", there->contention);
+		nm_field_real(entry, "WAITING", stays->waiting);
+		nm_field_real(entry, "WAITING_PREDICTED", there->waiting);
+		candidates_field(entry, context, home);
+	}
 	nm_entry_field(entry, "BYTES_AWAY", "%lu", (unsigned long)home->bytes_away);
 	nm_field_real(entry, "MOVE_S", home->move_s);
 	nm_field_real(entry, "AGE_S", home->age_s);
@@ -188,6 +229,8 @@ static void append_home_reason(struct nm_entry *entry, const struct nm_home_reas
 {
 	nm_entry_begin_reasons(entry);
 	nm_entry_detail(entry, "%s", nm_place_reason_text(home->reason));
+	if (isfinite(home->gain))
+		nm_entry_append(entry, ", %.0f %% expected", 100 * home->gain);
 	nm_entry_detail(entry, "%u thread%s, %.1f CPUs", home->threads,
 			nm_plural(home->threads, "", "s"), home->demand_cpus);
 	if (isfinite(home->distance_now))
@@ -409,10 +452,11 @@ const char *nm_decision_result_name(const struct nm_entry_context *context,
 	return results[outcome_of(context, receipt)];
 }
 
-static void reason_fields(struct nm_entry *entry, const struct nm_decision *decision)
+static void reason_fields(struct nm_entry *entry, const struct nm_entry_context *context,
+			  const struct nm_decision *decision)
 {
 	if (decision->kind == NM_DECISION_HOME)
-		home_fields(entry, &decision->home);
+		home_fields(entry, context, decision);
 	else if (decision->kind == NM_DECISION_PAGES)
 		nm_pages_fields(entry, &decision->pages);
 	else if (nm_policy_is_by_sharing(decision->policy))
@@ -435,7 +479,7 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 	if (decision->undoes)
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
 	if (decision->kind != NM_DECISION_ROLLBACK)
-		reason_fields(entry, decision);
+		reason_fields(entry, context, decision);
 	if (decision->by_performance)
 		nm_entry_field(entry, "PERFORMANCE_OF", "%s",
 			       decision->by_locality ? "locality" : context->performance);

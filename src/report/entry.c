@@ -129,7 +129,7 @@ const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
 	static const char *const names[] = {
 		[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
 		[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
-		[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
+		[NM_VERDICT_INCONCLUSIVE] = "inconclusive", [NM_VERDICT_UNVERIFIED] = "unverified",
 	};
 	return names[kind];
 }

@@ -103,6 +103,7 @@ void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret)
 	if (view->placement || view->tally->homes.granted > 0)
 		ret->parts |= 1U << NM_PART_HOMES;
 	ret->homes_now = nm_placement_homes(view->placement);
+	ret->prediction_error_percent = 100 * nm_placement_prediction_error(view->placement);
 	if (view->trial && view->config->verify.control_percent > 0)
 		gather_trial(view->trial, ret);
 	if (view->pages) {

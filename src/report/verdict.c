@@ -94,7 +94,13 @@ static void append_home_measure(struct nm_entry *entry, const struct nm_verdict 
 static void append_home_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	uint64_t pages = verdict->results.moved;
-	append_home_measure(entry, verdict);
+	if (verdict->kind == NM_VERDICT_UNVERIFIED)
+		nm_entry_append(entry, ", placed too young to be measured before");
+	else
+		append_home_measure(entry, verdict);
+	if (isfinite(verdict->measured_gain) && isfinite(verdict->expected_gain))
+		nm_entry_append(entry, ", %.0f %% saved, %.0f %% expected",
+				100 * verdict->measured_gain, 100 * verdict->expected_gain);
 	if (pages > 0)
 		nm_entry_append(entry, ", %lu page%s migrated", (unsigned long)pages,
 				nm_plural(pages, "", "s"));
@@ -110,6 +116,8 @@ static void home_verdict_fields(struct nm_entry *entry, const struct nm_verdict 
 	};
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);
+	nm_field_real(entry, "EXPECTED_PERCENT", 100 * verdict->expected_gain);
+	nm_field_real(entry, "MEASURED_PERCENT", 100 * verdict->measured_gain);
 	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)verdict->results.moved);
 }
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides when the memory of a group follows its threads. */
+/* The cost of moving memory, and the time for which it pays. */
 #include <math.h>
 
 #include "numa-migrd/placement.h"
 
 #define PAGE_BYTES 4096.0
-#define STALLED_SHARE                                                                              \
-	0.25 /* share of its time that a group with local memory waits for memory; an              \
-	      * estimate */
 #define MOVER_AND_USERS 2.0 /* while pages move, the mover works and their users wait */
 /*
  * Of processes of a certain age, half reach twice that age, and 10 % ten times that age:
@@ -23,12 +20,6 @@
 			* Multithreaded Applications on Linux", 2009 */
 #define NEAR 4.0       /* what is learned stays within this factor of the estimate */
 #define RECENT 65536.0 /* number of pages after which earlier measurements are halved */
-
-double nm_place_lost_cpus(double demand_cpus, double distance)
-{
-	double longer = STALLED_SHARE * (distance / NM_DISTANCE_LOCAL - 1);
-	return longer > 0 ? demand_cpus * longer / (1 + longer) : 0;
-}
 
 double nm_place_expected_rest(double so_far)
 {
@@ -76,5 +67,6 @@ void nm_place_add_cost(struct nm_place_cost *cost, uint64_t domain, uint64_t pag
 	double keep = cost->domains[i].pages > RECENT ? 0.5 : 1;
 	cost->domains[i].pages = keep * cost->domains[i].pages + (double)pages;
 	cost->domains[i].ns = keep * cost->domains[i].ns + (double)ns;
-	cost->page_ns = fmin(fmax(median_page_ns(cost), PRIOR_PAGE_NS / NEAR), PRIOR_PAGE_NS * NEAR);
+	cost->page_ns =
+		fmin(fmax(median_page_ns(cost), PRIOR_PAGE_NS / NEAR), PRIOR_PAGE_NS * NEAR);
 }

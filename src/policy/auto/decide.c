@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": homes are judged, ended and assigned. */
 #include <math.h>
+#include <string.h>
 
 #include "numa-migrd/homes.h"
 
@@ -121,38 +122,69 @@ static struct nm_decision decision_of(const struct nm_home_round *round,
 	return decision;
 }
 
+/* Returns the part of its time that the home has saved; NaN: not measured. */
+static double measured_gain(const struct nm_home_state *state, const struct nm_judgement *judgement)
+{
+	double before = state->before.distance / NM_DISTANCE_LOCAL;
+	double after = before / (1 + judgement->change);
+	switch (judgement->by) {
+	case NM_BY_PERFORMANCE:
+		return 1 - 1 / (1 + judgement->change);
+	case NM_BY_DISTANCE:
+		return state->stalled * (before - after) / (1 + state->stalled * (before - 1));
+	default:
+		return NAN;
+	}
+}
+
+static void note_error(struct nm_prediction_errors *errors, double error)
+{
+	if (isnan(error))
+		return;
+	errors->values[errors->next] = error;
+	errors->next = (errors->next + 1) % NM_PREDICTION_ERRORS;
+	errors->count += errors->count < NM_PREDICTION_ERRORS;
+}
+
 static void report_verdict(const struct nm_home_round *round, const struct nm_home_state *state,
-			   const struct nm_judgement *judgement)
+			   const struct nm_judgement *judgement, double gain)
 {
 	const struct nm_decision decision = decision_of(round, state);
 	struct nm_verdict verdict = nm_verdict_of(&decision);
 	verdict.kind = judgement->kind;
 	verdict.judged_by = judgement->by;
 	verdict.change = judgement->change;
+	verdict.expected_gain = state->expected_gain;
+	verdict.measured_gain = gain;
 	verdict.results.moved = state->migration.moved;
 	verdict.threads[0].alive = true;
 	round->handler->judged(round->handler->context, &verdict);
 }
 
-static void judge_home(const struct nm_home_round *round, const struct nm_place_trend *trend,
+static void judge_home(struct nm_placement *placement, const struct nm_home_round *round,
 		       const struct nm_place_view *view, const struct nm_place_group *group,
 		       struct nm_home_state *state)
 {
 	struct nm_place_measure before = state->before, after = state->after;
 	bool early = is_early(round->snapshot, state);
 	/* The start of a program is not representative. */
-	if ((double)(state->placed_ns - state->program_ns) <
-	    NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
+	bool young = (double)(state->placed_ns - state->program_ns) <
+		     NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC;
+	if (young)
 		before.distance = before.performance = before.run_s = NAN;
 	if (early)
 		after.distance = after.performance = NAN;
-	struct nm_place_context context = context_of(trend, state, view, group);
+	struct nm_place_context context = context_of(&placement->trend, state, view, group);
 	context.tolerance = round->config->verify.tolerance_percent / 100;
 	struct nm_judgement verdict = nm_place_judge(&before, &after, &context);
 	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
 	state->judged = true;
-	report_verdict(round, state, &verdict);
+	if (young && verdict.by == NM_BY_NOTHING)
+		verdict.kind = NM_VERDICT_UNVERIFIED;
+	double gain = measured_gain(state, &verdict);
+	note_error(&placement->errors, fabs(gain - state->expected_gain));
+	report_verdict(round, state, &verdict, gain);
 	if (verdict.kind == NM_VERDICT_IMPROVED)
 		state->nr_rollbacks = 0;
 	if (verdict.kind != NM_VERDICT_ROLLED_BACK)
@@ -183,7 +215,7 @@ static void judge(struct nm_placement *placement, const struct nm_home_round *ro
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (!is_verdict_due(round->snapshot, state))
 			continue;
-		judge_home(round, &placement->trend, &view->place, &view->groups[i], state);
+		judge_home(placement, round, &view->place, &view->groups[i], state);
 		nm_placement_fill_group(state, round->snapshot->time_ns, &view->groups[i]);
 	}
 }
@@ -195,10 +227,9 @@ static struct nm_home_reason reason_of(const struct nm_placement *placement,
 				       const struct nm_home_state *state,
 				       const struct nm_place_proposal *proposal)
 {
-	double move_s =
-		nm_place_migration_cost_s(placement->page_cost.page_ns,
-					  (double)proposal->bytes_away);
-	return (struct nm_home_reason){
+	double move_s = nm_place_migration_cost_s(placement->page_cost.page_ns,
+						  (double)proposal->bytes_away);
+	struct nm_home_reason ret = {
 		.reason = proposal->reason,
 		.threads = state->running,
 		.demand_cpus = state->demand_cpus,
@@ -207,8 +238,12 @@ static struct nm_home_reason reason_of(const struct nm_placement *placement,
 		.distance_home = proposal->distance_home,
 		.load = proposal->load,
 		.bytes_away = proposal->bytes_away,
+		.gain = proposal->gain,
+		.nr_candidates = proposal->nr_candidates,
 		.move_s = state->migration.state == NM_MIGRATION_NONE ? NAN : move_s,
 	};
+	memcpy(ret.candidates, proposal->candidates, sizeof(ret.candidates));
+	return ret;
 }
 
 static void report_home(const struct nm_placement *placement, const struct nm_home_round *round,
@@ -234,6 +269,8 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	state->decision = (*round->next_id)++;
 	state->home = proposal->node;
 	state->home_max_running = state->max_running;
+	state->expected_gain = proposal->gain;
+	state->stalled = proposal->candidates[0].at.stalled;
 	/* Only what was known then. */
 	state->home_immovable = staying >= 0.5;
 	state->decided_ns = state->placed_ns = round->snapshot->time_ns;
@@ -283,7 +320,6 @@ static void assign_homes(struct nm_placement *placement, const struct nm_home_ro
 {
 	nm_autofree struct nm_place_proposal *proposals =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*proposals)));
-	view->place.threads_follow = round->threads_follow;
 	if (wants_homes(round, view)) {
 		view->place.memory_stays = round->memory_stays;
 		round->handler->needs_memory(round->handler->context, round->snapshot->time_ns);

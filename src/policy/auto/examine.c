@@ -34,8 +34,7 @@ static void remove_due(struct nm_placement *placement, struct nm_examination *on
 		*one = placement->due[--placement->nr_due];
 }
 
-static bool has_examination_room(const struct nm_placement *placement,
-				 uint64_t domain)
+static bool has_examination_room(const struct nm_placement *placement, uint64_t domain)
 {
 	struct nm_usage usage = {0};
 	for (unsigned i = 0; i < placement->nr_due; i++)
@@ -122,7 +121,7 @@ bool nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 	struct nm_examination one = {event->pid, now_ns, now_ns + MIN_AGE_NS, domain};
 	if (nm_placement_is_unknown(domain) && scheduled)
 		one.domain = scheduled->domain; /* its parent's, when it was forked */
-	if (begins || ends) { /* the number may have been reused */
+	if (begins || ends) {			/* the number may have been reused */
 		remove_due(placement, scheduled);
 		release_demand(placement, nm_home_state_find(placement, event->pid));
 	}

@@ -173,6 +173,22 @@ bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid)
 	return state && state->home >= 0;
 }
 
+static int by_size(const void *one, const void *other)
+{
+	const double *a = one, *b = other;
+	return NM_COMPARE(*a, *b);
+}
+
+double nm_placement_prediction_error(const struct nm_placement *placement)
+{
+	struct nm_prediction_errors errors;
+	if (!placement || placement->errors.count == 0)
+		return NAN;
+	errors = placement->errors;
+	qsort(errors.values, errors.count, sizeof(errors.values[0]), by_size);
+	return errors.values[errors.count / 2];
+}
+
 void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
@@ -183,8 +199,8 @@ void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_sna
 bool nm_home_state_is_suspended(const struct nm_home_state *state)
 {
 	const uint64_t min_age_ns = (uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC);
-	return state->home >= 0 && nm_place_expires_with_growth(state->reason) &&
-	       state->forked_ns && state->measured_ns < state->forked_ns + min_age_ns;
+	return state->home >= 0 && state->forked_ns &&
+	       state->measured_ns < state->forked_ns + min_age_ns;
 }
 
 /* ---- its memory ---- */

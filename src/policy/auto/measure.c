@@ -272,11 +272,15 @@ static void add_measure(struct nm_place_measure *measure, const struct nm_home_s
 			const struct sums *sums, double keep)
 {
 	double run_s = measure->run_s * keep, accesses = measure->accesses * keep;
+	double ran = run_s + state->run_s;
 	blend(&measure->distance, &measure->distance_variance, accesses,
 	      sums->distance / sums->accesses, sums->accesses);
 	blend(&measure->performance, &measure->performance_variance, run_s,
 	      sums->instructions / sums->run_share, sums->run_share > 0 ? state->run_s : 0);
-	measure->run_s = run_s + state->run_s;
+	if (ran > 0)
+		measure->threads += state->run_s / ran * (state->running - measure->threads);
+	measure->intervals = measure->intervals * keep + (state->run_s > 0);
+	measure->run_s = ran;
 	measure->delay_s = measure->delay_s * keep + state->delay_s;
 	measure->accesses = accesses + sums->accesses;
 }
@@ -308,10 +312,9 @@ static void add_change(struct nm_place_change *changes, size_t *count, uint64_t 
 		changes[(*count)++] = (struct nm_place_change){domain, value};
 }
 
-/* A home on the node where a process already ran does not affect it. */
 static bool is_untouched(const struct nm_home_state *state)
 {
-	return state->home < 0 || state->judged || state->reason == NM_PLACE_RUNS_THERE;
+	return state->home < 0 || state->judged;
 }
 
 static void add_changes(struct changes *changes, uint64_t domain,
@@ -500,8 +503,8 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus += state->ran_on[k];
-	if (isnan(state->traffic)) /* the interval has just begun */
-		state->traffic = traffic;
 	add_process_times(process, state);
 	update_demand(state, snapshot, since_measured_s(state, snapshot->time_ns, age_s));
+	if (isnan(state->traffic)) /* the interval has just begun */
+		state->traffic = traffic;
 }

@@ -132,21 +132,6 @@ double nm_place_final_distance(const struct nm_place_view *view, const struct nm
 	return fmax(distance, NM_DISTANCE_LOCAL);
 }
 
-/* Returns whether most of the memory of the group stays, and other nodes that it may use are nearer
- * to it: threads held there would stay remote for good. */
-bool nm_place_is_far_from_staying(const struct nm_place_view *view,
-				  const struct nm_place_group *group, unsigned node)
-{
-	if (view->memory_stays || nm_place_staying_share(view, group, node) < NM_PLACE_MOSTLY)
-		return false;
-	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
-		if (group->allowed[k] && nm_place_room(view, group, k) > 0 &&
-		    nm_place_final_distance(view, group, k) <
-			    nm_place_final_distance(view, group, node) - FARTHER)
-			return true;
-	return false;
-}
-
 /* Returns whether a home on this node would take memory away from threads that cannot follow it. It
  * is not known which of the memory of their process on their node they use. */
 bool nm_place_takes_memory_away(const struct nm_place_view *view,

@@ -28,20 +28,6 @@ double nm_place_distance_from(const struct nm_place_view *view, const struct nm_
 			      unsigned from);
 double nm_place_final_distance(const struct nm_place_view *view, const struct nm_place_group *group,
 			       unsigned home);
-/* Returns whether most of the memory stays, and other nodes that the group may use are nearer to
- * it. */
-bool nm_place_is_far_from_staying(const struct nm_place_view *view,
-				  const struct nm_place_group *group, unsigned node);
-/* Returns whether so little of its CPU time is spent waiting for memory that a home cannot gain. */
-bool nm_place_hardly_uses_memory(const struct nm_place_group *group);
-/*
- * Returns whether the group, running on `cpus` CPUs of the node, would bring nearly the highest
- * traffic of any node so far there: its controller is full then, or is not known to serve more,
- * while others serve less. on_one_node: its memory is on one node already. False if the traffic of
- * the group is not known.
- */
-bool nm_place_fills_controller(const struct nm_place_view *view, const struct nm_place_group *group,
-			       unsigned node, double cpus, bool on_one_node);
 /* Returns whether a home on this node would take memory away from threads that are not moved. */
 bool nm_place_takes_memory_away(const struct nm_place_view *view,
 				const struct nm_place_group *group, unsigned home);

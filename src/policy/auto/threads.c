@@ -66,7 +66,8 @@ static int assigned_node_of(const struct nm_placement *placement,
 			    const struct nm_snapshot *snapshot, const struct nm_home_state *state,
 			    const struct nm_snap_thread *thread, const struct nm_assignment *known)
 {
-	/* The kernel moves both the threads and the pages of a large program, and must not be opposed. */
+	/* The kernel moves both the threads and the pages of a large program, and must not be
+	 * opposed. */
 	if (state->home < 0 && snapshot->kernel_balances)
 		return -1;
 	if (state->home < 0 && known && known->by_home && known->node >= 0)

@@ -76,19 +76,15 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 		.burst_s = state->burst_s,
 		.memory_stays = state->immovable,
 		.home_despite_memory = state->home_immovable,
-		.steady_s = seconds_since(now_ns, state->grown_ns),
 		.age_s = seconds_since(now_ns, state->program_ns),
 		.observed_s = state->nr_rollbacks > 0 ? INFINITY : state->observed_s,
-		.lost_s = state->lost_s,
 		.cpu_limit = state->cpu_limit,
 		.anon_bytes = nm_home_state_bytes(state),
-		.local_share = state->accesses >= NM_PLACE_MIN_ACCESSES
-				       ? state->local / state->accesses
-				       : (double)NAN,
+		.distance = state->recent.accesses >= NM_PLACE_MIN_ACCESSES ? state->recent.distance
+									    : (double)NAN,
 		.traffic = state->traffic,
-		.cpu_traffic = state->traffic_run_s > 0
-				       ? state->traffic_bytes / state->traffic_run_s
-				       : 0,
+		.cpu_traffic =
+			state->traffic_run_s > 0 ? state->traffic_bytes / state->traffic_run_s : 0,
 		.ran_on = state->ran_on,
 		.fixed_on = state->fixed_on,
 		.fixed_has_run_on = state->fixed_has_run_on,
@@ -123,7 +119,6 @@ void nm_placement_view_build(const struct nm_placement *placement,
 		.groups = view->groups,
 		.nr_groups = placement->processes.count,
 		.page_ns = placement->page_cost.page_ns,
-		.recent_demand = placement->recent_demand,
 		.max_traffic = placement->max_traffic,
 	};
 }

@@ -4,9 +4,10 @@
 
 #include <stdlib.h>
 
-#define TOO_FULL 1.1   /* demand per core above which tasks queue for more than a moment */
-#define IDLE_CORES 0.9 /* idle cores that another thread needs to run at once; also the excess
-			* demand of one queueing thread */
+#define TOO_FULL 1.1 /* demand per core above which tasks queue for more than a moment */
+#define IDLE_CORES                                                                                 \
+	0.9 /* idle cores that another thread needs to run at once; also the excess                \
+	     * demand of one queueing thread */
 
 /* Of a node with this number of cores, or the part of it that a group may use. */
 static bool is_idle_beside(double cores, double used)

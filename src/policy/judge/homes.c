@@ -5,10 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MIN_RUN_S 0.2	   /* minimum CPU time for values per CPU time */
-#define WAITS_LONGER 1.2   /* factor relative to before */
-#define WAITS_MIN 0.05	   /* seconds per second of CPU time; less is ignored */
+#define MIN_RUN_S 0.2	 /* minimum CPU time for values per CPU time */
+#define WAITS_LONGER 1.2 /* factor relative to before */
+#define WAITS_MIN 0.05	 /* seconds per second of CPU time; less is ignored */
 #define NOISE_SIGMAS 2
+#define SAME_THREADS 0.75
 
 static double delay(const struct nm_place_measure *measure)
 {
@@ -26,12 +27,19 @@ static struct nm_change delay_change(const struct nm_place_measure *before,
 			    context->cpus_idle ? most : INFINITY);
 }
 
-/* Twice the standard deviation, relative to the mean, or the tolerance. */
-static struct nm_change relative_change(double value, double mean, double variance,
+/* Returns the standard error of a mean, relative to it. */
+static double error_of(double mean, double variance, double intervals)
+{
+	return intervals >= 1 && variance > 0 ? sqrt(variance / intervals) / mean : 0;
+}
+
+/* A change that the noise hides is not known, and neither is its absence. */
+static struct nm_change relative_change(double value, double error,
 					const struct nm_place_context *context)
 {
-	double deviation = mean > 0 && variance > 0 ? sqrt(variance) / mean : 0;
-	double limit = fmax(context->tolerance, NOISE_SIGMAS * deviation);
+	double limit = context->tolerance;
+	if (!(NOISE_SIGMAS * error <= fmax(limit, fabs(value) - limit)))
+		return (struct nm_change){0};
 	return nm_change_of(value, limit, limit);
 }
 
@@ -42,9 +50,12 @@ static struct nm_change performance_change(const struct nm_place_measure *before
 	if (!(before->performance > 0 && after->performance > 0 && before->run_s >= MIN_RUN_S &&
 	      after->run_s >= MIN_RUN_S))
 		return (struct nm_change){0};
+	double error = hypot(
+		error_of(before->performance, before->performance_variance, before->intervals),
+		error_of(after->performance, after->performance_variance, after->intervals));
 	return relative_change(after->performance / before->performance - 1 -
 				       context->performance_drift,
-			       before->performance, before->performance_variance, context);
+			       error, context);
 }
 
 /* All accesses may be near, and wait for the controller that all threads use. */
@@ -56,23 +67,33 @@ static struct nm_change distance_change(const struct nm_place_measure *before,
 	      after->accesses >= NM_PLACE_MIN_ACCESSES && before->distance > 0 &&
 	      after->distance > 0))
 		return (struct nm_change){0};
-	struct nm_change change =
-		relative_change(before->distance / after->distance - 1 - context->distance_drift,
-				before->distance, before->distance_variance, context);
+	double error =
+		hypot(error_of(before->distance, before->distance_variance, before->intervals),
+		      error_of(after->distance, after->distance_variance, after->intervals));
+	struct nm_change change = relative_change(
+		before->distance / after->distance - 1 - context->distance_drift, error, context);
 	if (context->controller_full)
 		change.rise = INFINITY;
 	return change;
+}
+
+static bool is_same_program(const struct nm_place_measure *before,
+			    const struct nm_place_measure *after)
+{
+	return after->threads >= SAME_THREADS * before->threads &&
+	       before->threads >= SAME_THREADS * after->threads;
 }
 
 struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
 				   const struct nm_place_measure *after,
 				   const struct nm_place_context *context)
 {
-	const struct nm_change changes[NM_MEASURES] = {
-		[NM_BY_DELAY] = delay_change(before, after, context),
-		[NM_BY_PERFORMANCE] = performance_change(before, after, context),
-		[NM_BY_DISTANCE] = distance_change(before, after, context),
-	};
+	struct nm_change changes[NM_MEASURES] = {[NM_BY_DELAY] =
+							 delay_change(before, after, context)};
+	if (is_same_program(before, after)) {
+		changes[NM_BY_PERFORMANCE] = performance_change(before, after, context);
+		changes[NM_BY_DISTANCE] = distance_change(before, after, context);
+	}
 	return nm_judge_by(nm_policy_ops(NM_POLICY_AUTO)->judged_by, changes);
 }
 

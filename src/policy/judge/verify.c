@@ -43,6 +43,8 @@ struct nm_verdict nm_verdict_of(const struct nm_decision *decision)
 		.balance = decision->balance,
 		.pages = decision->pages,
 		.measured_benefit = NAN,
+		.expected_gain = NAN,
+		.measured_gain = NAN,
 		.cost_before = NAN,
 		.cost_after = NAN,
 		.cost_noise = NAN,

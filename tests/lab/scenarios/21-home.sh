@@ -70,7 +70,7 @@ figure home_s $((SECONDS - seen)) s
 check "threads are moved to it" wait_for 60 has_moved_threads
 figure workers_at_home "$(at_home_percent)" percent
 check "the journal has the home of each" test "$(count_entries KIND=home)" -ge 4
-check "a verdict is given on one of them at least" wait_for 30 has_entry VERDICT=inconclusive + VERDICT=improved + VERDICT=neutral
+check "a verdict is given on one of them at least" wait_for 30 has_entry VERDICT=inconclusive + VERDICT=improved + VERDICT=neutral + VERDICT=unverified
 effect "workers move pages under their unit's filter" wait_for 30 has_moved_pages
 check_equal "and printed nothing" '' "$(journalctl -q -o cat --since="$mark" -t numa-migrd-worker)"
 systemctl stop numa-migrd
@@ -84,7 +84,7 @@ mark_journal
 systemctl start numa-migrd
 sleep 10
 journalctl --sync
-# The kernel may have packed it, or started both workers on one node, so that all of its memory is there.
-check_equal "a program on an idle machine is not packed" '' "$(field REASON KIND=home | grep -v -e 'runs there' -e 'memory on one node')"
+# Nothing counts its traffic, and one memory controller could not be known to serve it.
+check_equal "a program on an idle machine is not packed" 0 "$(count_entries KIND=home)"
 systemctl stop numa-migrd
 kill "${programs[@]}"
