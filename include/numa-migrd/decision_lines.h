@@ -13,7 +13,7 @@
 #include "numa-migrd/move.h"
 #include "numa-migrd/plan.h"
 
-struct nm_home_state;
+struct nm_home_action;
 
 struct nm_decision_lines {
 	FILE *out;	   /* borrowed; NULL: only the digest is computed */
@@ -28,6 +28,6 @@ void nm_lines_decision(struct nm_decision_lines *lines, const struct nm_decision
 void nm_lines_verdict(struct nm_decision_lines *lines, const struct nm_verdict *verdict);
 
 /* Called when a home ends without a verdict. */
-void nm_lines_home_end(struct nm_decision_lines *lines, const struct nm_home_state *state);
+void nm_lines_home_end(struct nm_decision_lines *lines, const struct nm_home_action *action);
 
 #endif

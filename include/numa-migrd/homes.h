@@ -347,23 +347,32 @@ enum nm_home_end {
 	NM_HOME_ROLLED_BACK,
 };
 
-/* The functions that carry decisions out, and report them. */
-struct nm_home_handler {
-	void *context;
-	/* A process was assigned a home. */
-	void (*assigned)(void *context, const struct nm_decision *decision);
-	/* A verdict was given on a home, which the process still has. */
-	void (*judged)(void *context, const struct nm_verdict *verdict);
-	/* A home could be assigned, which needs available_bytes of the placement. */
-	void (*needs_memory)(void *context, uint64_t now_ns);
-	/* Returns whether a process may be assigned a home. Called before each. */
-	bool (*allows)(void *context, uint32_t pid);
-	/* It will be assigned a home: the leases and pending verdicts of the lotteries end. */
-	void (*withdrawn)(void *context, const struct nm_home_state *state);
-	/* It loses its home, which it still has. */
-	void (*ended)(void *context, const struct nm_snap_process *process,
-		      struct nm_home_state *state, enum nm_home_end end);
+enum nm_home_action_kind {
+	NM_HOME_JUDGED, /* a verdict was given on a home */
+	NM_HOME_ENDS,
+	NM_HOME_BEGINS,
 };
+
+/* A decision about one process, for the daemon to carry out and to report. */
+struct nm_home_action {
+	enum nm_home_action_kind kind;
+	enum nm_home_end end;	     /* ENDS */
+	enum nm_place_reason reason; /* ENDS, if it has expired */
+	size_t process;		     /* index in the snapshot */
+	uint32_t pid;
+	int home;
+	uint64_t id;		     /* number of the home's decision */
+	bool after_draw;	     /* BEGINS: a lottery has moved its threads, which ends first */
+	struct nm_decision decision; /* BEGINS */
+	struct nm_verdict verdict;   /* JUDGED */
+};
+
+/* In the order in which they are carried out. */
+struct nm_home_actions {
+	struct nm_home_action *items;
+	size_t count, capacity;
+};
+void nm_home_actions_clear(struct nm_home_actions *actions);
 
 /* The processes that are decided about: those with the indices from first to end. */
 struct nm_home_round {
@@ -375,14 +384,28 @@ struct nm_home_round {
 	bool may_move;	   /* the daemon moves memory */
 	size_t first, end;
 	uint64_t *next_id; /* number of the next decision */
-	const struct nm_home_handler *handler;
 	struct nm_assignments *assignments;
 };
 
-/* Judges, ends and assigns homes, and plans the moves of threads to them. Called by the tick and by
- * examinations. */
-void nm_placement_decide(struct nm_placement *placement, const struct nm_home_round *round,
-			 struct nm_plan *plan);
+/* Judges homes, and ends those that did not help, have lost their reason, or make threads queue.
+ * Adds to `actions`. Called by the tick and by examinations, as all of this file. */
+void nm_placement_review(struct nm_placement *placement, const struct nm_home_round *round,
+			 struct nm_placement_view *view, struct nm_home_actions *actions);
+/* Returns whether a process could be assigned a home, which needs available_bytes of the placement.
+ */
+bool nm_placement_wants_homes(const struct nm_home_round *round,
+			      const struct nm_placement_view *view);
+/* Proposes homes; `ret` has room for all processes. */
+void nm_placement_propose(const struct nm_placement *placement, const struct nm_home_round *round,
+			  struct nm_placement_view *view, struct nm_place_proposal *ret);
+/* Excludes a process from all homes: a home for it would keep others away. */
+void nm_placement_leave_alone(struct nm_placement *placement, struct nm_placement_view *view,
+			      size_t process);
+/* Assigns the proposed homes, in the order of the processes. Adds to `actions`. */
+void nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
+			 const struct nm_placement_view *view,
+			 const struct nm_place_proposal *proposals,
+			 struct nm_home_actions *actions);
 
 /* ---- migrate.c: whose memory is migrated next ---- */
 

@@ -261,7 +261,7 @@ void nm_home_collect(const struct nm_home_memory *memory, uint64_t *pages, uint6
 /* Ends the migration of a process that loses its home, or has ended. rolls_back: its memory returns
  * to its original location, as far as that is known, including memory that the mover is still
  * moving. */
-void nm_home_end_migration(const struct nm_home_memory *memory, const struct nm_home_state *state,
+void nm_home_end_migration(const struct nm_home_memory *memory, uint32_t pid, uint64_t decision,
 			   bool rolls_back);
 /* Hands memory to the mover if its migration is worth the cost, in descending order of lost time
  * per byte. interval_s: time since the last interval, or 0. */

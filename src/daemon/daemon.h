@@ -395,7 +395,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 /* Logs that a process has lost its home without a verdict. */
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			const struct nm_home_state *state, const char *why);
+			const struct nm_home_action *action, const char *why);
 
 /* Takes over the snapshot. Called by the tick after all decisions. */
 void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,

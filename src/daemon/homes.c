@@ -36,7 +36,7 @@ static void drop_process(void *context, void *state)
 	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
 	nm_location_cancel(memory.platform, &one->location.ticket);
-	nm_home_end_migration(&memory, one, false);
+	nm_home_end_migration(&memory, one->pid, one->decision, false);
 	nm_placement_forget(memory.placement, one);
 }
 
@@ -105,58 +105,107 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 
 /* ---- decisions ---- */
 
-static void on_assigned(void *context, const struct nm_decision *decision)
+static const char *end_text(const struct nm_home_action *action)
 {
-	struct nm_daemon *daemon = context;
-	daemon->tally.decisions++;
-	daemon->tally.homes.granted++;
-	nm_report_decision(daemon, decision, NULL);
+	if (action->end == NM_HOME_YIELDED)
+		return "run queue full, other nodes idle";
+	return action->reason == NM_PLACE_SPREAD ? "more threads than when placed"
+						 : nm_place_reason_text(action->reason);
 }
 
-static void on_judged(void *context, const struct nm_verdict *verdict)
+static void judged(struct nm_daemon *daemon, const struct nm_home_action *action)
 {
-	struct nm_daemon *daemon = context;
-	daemon->tally.verdicts[verdict->kind]++;
-	nm_report_verdict(daemon, verdict);
+	daemon->tally.verdicts[action->verdict.kind]++;
+	nm_report_verdict(daemon, &action->verdict);
 }
 
-static void on_needs_memory(void *context, uint64_t now_ns)
+static void ends(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		 const struct nm_home_action *action)
 {
-	const struct nm_home_memory memory = memory_of(context);
-	nm_home_read_available(&memory, now_ns);
+	const struct nm_home_memory memory = memory_of(daemon);
+	bool rolled_back = action->end == NM_HOME_ROLLED_BACK;
+	daemon->tally.homes.expired += action->end == NM_HOME_EXPIRED;
+	daemon->tally.homes.yielded += action->end == NM_HOME_YIELDED;
+	daemon->tally.homes.rolled_back += rolled_back;
+	/* A verdict reports a rollback. */
+	if (!rolled_back)
+		nm_report_home_end(daemon, &snapshot->processes[action->process], action,
+				   end_text(action));
+	nm_assignments_end_process(daemon->pipeline.assignments, action->pid);
+	nm_home_end_migration(&memory, action->pid, action->id, rolled_back);
 }
 
 /* Assignments and verdicts of the lotteries end before a process is assigned a home. Its moved
  * pages get no verdict any more, so that they need not return. */
-static void on_withdrawn(void *context, const struct nm_home_state *state)
+static void begins(struct nm_daemon *daemon, const struct nm_home_action *action)
 {
-	struct nm_daemon *daemon = context;
-	nm_assignments_end_process(daemon->pipeline.assignments, state->pid);
-	nm_verifier_drop_process(daemon->pipeline.verifier, state->pid);
-	nm_migrations_abandon(&daemon->pipeline.migrations, state->pid);
+	if (action->after_draw) {
+		nm_assignments_end_process(daemon->pipeline.assignments, action->pid);
+		nm_verifier_drop_process(daemon->pipeline.verifier, action->pid);
+		nm_migrations_abandon(&daemon->pipeline.migrations, action->pid);
+	}
+	daemon->tally.decisions++;
+	daemon->tally.homes.granted++;
+	nm_report_decision(daemon, &action->decision, NULL);
 }
 
-static const char *end_text(const struct nm_home_state *state, enum nm_home_end end)
+static void apply(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		  struct nm_home_actions *actions)
 {
-	if (end == NM_HOME_YIELDED)
-		return "run queue full, other nodes idle";
-	return state->reason == NM_PLACE_SPREAD ? "more threads than when placed"
-						: nm_place_reason_text(state->reason);
+	for (size_t i = 0; i < actions->count; i++) {
+		const struct nm_home_action *action = &actions->items[i];
+		switch (action->kind) {
+		case NM_HOME_JUDGED:
+			judged(daemon, action);
+			break;
+		case NM_HOME_ENDS:
+			ends(daemon, snapshot, action);
+			break;
+		case NM_HOME_BEGINS:
+			begins(daemon, action);
+			break;
+		}
+	}
+	actions->count = 0;
 }
 
-static void on_ended(void *context, const struct nm_snap_process *process,
-		     struct nm_home_state *state, enum nm_home_end end)
+/* Excludes processes that would be assigned a home, and are of the control group. Returns whether
+ * there are any. */
+static bool leave_alone(struct nm_daemon *daemon, const struct nm_home_round *round,
+			struct nm_placement_view *view, const struct nm_place_proposal *proposals)
 {
-	struct nm_daemon *daemon = context;
+	bool any = false;
+	for (size_t i = round->first; i < round->end; i++) {
+		const struct nm_place_group *group = &view->groups[i];
+		if (group->home >= 0 || proposals[i].node < 0 ||
+		    nm_trial_stage_allows(daemon, group->pid))
+			continue;
+		nm_placement_leave_alone(nm_placement_of(daemon), view, i);
+		any = true;
+	}
+	return any;
+}
+
+/* Reviews the homes, and proposes others. */
+static void decide(struct nm_daemon *daemon, const struct nm_home_round *round)
+{
+	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
+	nm_auto(nm_home_actions_clear) struct nm_home_actions actions = {0};
 	const struct nm_home_memory memory = memory_of(daemon);
-	daemon->tally.homes.expired += end == NM_HOME_EXPIRED;
-	daemon->tally.homes.yielded += end == NM_HOME_YIELDED;
-	daemon->tally.homes.rolled_back += end == NM_HOME_ROLLED_BACK;
-	/* A verdict reports a rollback. */
-	if (end != NM_HOME_ROLLED_BACK)
-		nm_report_home_end(daemon, process, state, end_text(state, end));
-	nm_assignments_end_process(daemon->pipeline.assignments, state->pid);
-	nm_home_end_migration(&memory, state, end == NM_HOME_ROLLED_BACK);
+	struct nm_placement *placement = memory.placement;
+	const struct nm_snapshot *snapshot = round->snapshot;
+	nm_autofree struct nm_place_proposal *proposals =
+		nm_must(calloc(placement->processes.count + 1, sizeof(*proposals)));
+	nm_placement_view_build(placement, snapshot->topology, snapshot->time_ns, &view);
+	nm_placement_review(placement, round, &view, &actions);
+	apply(daemon, snapshot, &actions);
+	if (nm_placement_wants_homes(round, &view))
+		nm_home_read_available(&memory, snapshot->time_ns);
+	do
+		nm_placement_propose(placement, round, &view, proposals);
+	while (leave_alone(daemon, round, &view, proposals));
+	nm_placement_assign(placement, round, &view, proposals, &actions);
+	apply(daemon, snapshot, &actions);
 }
 
 /* whole: of the machine, in an interval; otherwise the snapshot is of one process. */
@@ -169,13 +218,6 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing) &&
 			    daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 	bool barred = nm_mover_is_barred(pipeline->mover), dry_run = nm_daemon_is_dry_run(daemon);
-	const struct nm_home_handler handler = {.context = daemon,
-						.assigned = on_assigned,
-						.judged = on_judged,
-						.needs_memory = on_needs_memory,
-						.allows = nm_trial_stage_allows,
-						.withdrawn = on_withdrawn,
-						.ended = on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
 					    .config = daemon->config,
 					    .whole = whole,
@@ -185,11 +227,11 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					    .first = first,
 					    .end = end,
 					    .next_id = &daemon->next_decision,
-					    .handler = &handler,
 					    .assignments = pipeline->assignments};
-	nm_placement_decide(placement, &round, &plan);
+	decide(daemon, &round);
 	if (dry_run)
 		return;
+	nm_placement_plan(placement, &round, &plan);
 	size_t next = 0;
 	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement, &next));)
 		nm_assignments_end_process(daemon->pipeline.assignments, state->pid);

@@ -198,12 +198,12 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 }
 
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			const struct nm_home_state *state, const char *why)
+			const struct nm_home_action *action, const char *why)
 {
-	nm_lines_home_end(daemon->options.lines, state);
+	nm_lines_home_end(daemon->options.lines, action);
 	nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_INFO,
-		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, state->pid,
-		  daemon->pipeline.topology->nodes[state->home].os_id, why, state->decision);
+		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, action->pid,
+		  daemon->pipeline.topology->nodes[action->home].os_id, why, action->id);
 }
 
 /* ---- summaries, and the status line for systemd ---- */

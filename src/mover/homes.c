@@ -82,12 +82,12 @@ static void roll_back(const struct nm_home_memory *memory, struct nm_migration *
 	state->location.anon_bytes = 0;
 }
 
-void nm_home_end_migration(const struct nm_home_memory *memory, const struct nm_home_state *state,
+void nm_home_end_migration(const struct nm_home_memory *memory, uint32_t pid, uint64_t decision,
 			   bool rolls_back)
 {
-	struct nm_migration *one = nm_migration_find(memory->migrations, state->decision);
-	if (state->pid) /* 0: the cell of a process that was moved */
-		nm_mover_drop(memory->mover, state->pid, true);
+	struct nm_migration *one = nm_migration_find(memory->migrations, decision);
+	if (pid) /* 0: the cell of a process that was moved */
+		nm_mover_drop(memory->mover, pid, true);
 	if (!one || !rolls_back) {
 		nm_migration_drop(memory->migrations, one);
 		return;

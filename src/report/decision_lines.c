@@ -121,8 +121,8 @@ void nm_lines_verdict(struct nm_decision_lines *lines, const struct nm_verdict *
 		 nm_policy_is_by_sharing(verdict->policy));
 }
 
-void nm_lines_home_end(struct nm_decision_lines *lines, const struct nm_home_state *state)
+void nm_lines_home_end(struct nm_decision_lines *lines, const struct nm_home_action *action)
 {
-	add_line(lines, "home-end", "id=%" PRIu64 " pid=%u node=%d", state->decision, state->pid,
-		 state->home);
+	add_line(lines, "home-end", "id=%" PRIu64 " pid=%u node=%d", action->id, action->pid,
+		 action->home);
 }

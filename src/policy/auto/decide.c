@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": homes are judged, ended and assigned. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "numa-migrd/homes.h"
@@ -14,13 +15,39 @@
 /* Duration after ROLLBACKS_MAX consecutive setbacks. */
 #define BARRED_MAX_NS (600 * NM_NSEC_PER_SEC)
 
+/* ---- the list of what is to be done ---- */
+
+void nm_home_actions_clear(struct nm_home_actions *actions)
+{
+	free(actions->items);
+	*actions = (struct nm_home_actions){0};
+}
+
+static struct nm_home_action *add_action(struct nm_home_actions *actions,
+					 enum nm_home_action_kind kind,
+					 const struct nm_home_state *state)
+{
+	if (actions->count == actions->capacity) {
+		actions->capacity = 2 * actions->capacity + 4;
+		actions->items = nm_must(
+			reallocarray(actions->items, actions->capacity, sizeof(*actions->items)));
+	}
+	struct nm_home_action *action = &actions->items[actions->count++];
+	*action = (struct nm_home_action){.kind = kind,
+					  .reason = state->reason,
+					  .process = state->process,
+					  .pid = state->pid,
+					  .home = state->home,
+					  .id = state->decision};
+	return action;
+}
+
 /* ---- homes that end ---- */
 
-static void end_home(const struct nm_home_round *round, struct nm_home_state *state,
+static void end_home(struct nm_home_actions *actions, struct nm_home_state *state,
 		     enum nm_home_end end)
 {
-	round->handler->ended(round->handler->context, &round->snapshot->processes[state->process],
-			      state, end);
+	add_action(actions, NM_HOME_ENDS, state)->end = end;
 	state->migration = (struct nm_memory_migration){0};
 	state->home = -1;
 	state->lost_s = 0;
@@ -37,7 +64,7 @@ static bool is_without_home(enum nm_place_reason reason)
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as
  * a setback and bars nothing. */
 static void expire(struct nm_placement *placement, const struct nm_home_round *round,
-		   const struct nm_placement_view *view)
+		   const struct nm_placement_view *view, struct nm_home_actions *actions)
 {
 	nm_autofree enum nm_place_reason *reasons =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*reasons)));
@@ -49,14 +76,14 @@ static void expire(struct nm_placement *placement, const struct nm_home_round *r
 		state->reason = state->left_alone ? NM_PLACE_LEFT_ALONE : reasons[i];
 		if (!is_without_home(state->reason))
 			continue;
-		end_home(round, state, NM_HOME_EXPIRED);
+		end_home(actions, state, NM_HOME_EXPIRED);
 		view->groups[i].home = -1;
 	}
 }
 
 /* Ends homes on nodes whose run queues are full. */
 static void yield(struct nm_placement *placement, const struct nm_home_round *round,
-		  const struct nm_placement_view *view)
+		  const struct nm_placement_view *view, struct nm_home_actions *actions)
 {
 	nm_autofree bool *given_up =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*given_up)));
@@ -64,7 +91,7 @@ static void yield(struct nm_placement *placement, const struct nm_home_round *ro
 	for (size_t i = round->first; i < round->end; i++) {
 		if (!given_up[i])
 			continue;
-		end_home(round, nm_home_state_at(placement, i), NM_HOME_YIELDED);
+		end_home(actions, nm_home_state_at(placement, i), NM_HOME_YIELDED);
 		/* Not a setback, because its node was filled by others. It may be assigned another
 		 * home next. */
 		view->groups[i].home = -1;
@@ -146,8 +173,9 @@ static void note_error(struct nm_prediction_errors *errors, double error)
 	errors->count += errors->count < NM_PREDICTION_ERRORS;
 }
 
-static void report_verdict(const struct nm_home_round *round, const struct nm_home_state *state,
-			   const struct nm_judgement *judgement, double gain)
+static void add_verdict(const struct nm_home_round *round, const struct nm_home_state *state,
+			const struct nm_judgement *judgement, double gain,
+			struct nm_home_actions *actions)
 {
 	const struct nm_decision decision = decision_of(round, state);
 	struct nm_verdict verdict = nm_verdict_of(&decision);
@@ -158,12 +186,12 @@ static void report_verdict(const struct nm_home_round *round, const struct nm_ho
 	verdict.measured_gain = gain;
 	verdict.results.moved = state->migration.moved;
 	verdict.threads[0].alive = true;
-	round->handler->judged(round->handler->context, &verdict);
+	add_action(actions, NM_HOME_JUDGED, state)->verdict = verdict;
 }
 
 static void judge_home(struct nm_placement *placement, const struct nm_home_round *round,
 		       const struct nm_place_view *view, const struct nm_place_group *group,
-		       struct nm_home_state *state)
+		       struct nm_home_state *state, struct nm_home_actions *actions)
 {
 	struct nm_place_measure before = state->before, after = state->after;
 	bool early = is_early(round->snapshot, state);
@@ -184,12 +212,12 @@ static void judge_home(struct nm_placement *placement, const struct nm_home_roun
 		verdict.kind = NM_VERDICT_UNVERIFIED;
 	double gain = measured_gain(state, &verdict);
 	note_error(&placement->errors, fabs(gain - state->expected_gain));
-	report_verdict(round, state, &verdict, gain);
+	add_verdict(round, state, &verdict, gain, actions);
 	if (verdict.kind == NM_VERDICT_IMPROVED)
 		state->nr_rollbacks = 0;
 	if (verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
-	end_home(round, state, NM_HOME_ROLLED_BACK);
+	end_home(actions, state, NM_HOME_ROLLED_BACK);
 	bar_home(state, BARRED_NS, round->snapshot->time_ns);
 }
 
@@ -209,15 +237,26 @@ static bool is_verdict_due(const struct nm_snapshot *snapshot, struct nm_home_st
 
 /* Gives the verdicts that are due, and ends homes that did not help. */
 static void judge(struct nm_placement *placement, const struct nm_home_round *round,
-		  const struct nm_placement_view *view)
+		  const struct nm_placement_view *view, struct nm_home_actions *actions)
 {
 	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (!is_verdict_due(round->snapshot, state))
 			continue;
-		judge_home(placement, round, &view->place, &view->groups[i], state);
+		judge_home(placement, round, &view->place, &view->groups[i], state, actions);
 		nm_placement_fill_group(state, round->snapshot->time_ns, &view->groups[i]);
 	}
+}
+
+void nm_placement_review(struct nm_placement *placement, const struct nm_home_round *round,
+			 struct nm_placement_view *view, struct nm_home_actions *actions)
+{
+	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
+	if (round->whole && !round->dry_run)
+		judge(placement, round, view, actions);
+	expire(placement, round, view, actions);
+	if (round->whole)
+		yield(placement, round, view, actions);
 }
 
 /* ---- homes that are assigned ---- */
@@ -246,23 +285,14 @@ static struct nm_home_reason reason_of(const struct nm_placement *placement,
 	return ret;
 }
 
-static void report_home(const struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_home_state *state, const struct nm_place_proposal *proposal)
-{
-	const struct nm_snap_process *process = &round->snapshot->processes[state->process];
-	struct nm_decision decision = decision_of(round, state);
-	decision.home = reason_of(placement, process, state, proposal);
-	round->handler->assigned(round->handler->context, &decision);
-}
-
 static void assign(struct nm_placement *placement, const struct nm_home_round *round,
 		   const struct nm_placement_view *view, struct nm_home_state *state,
-		   const struct nm_place_proposal *proposal)
+		   const struct nm_place_proposal *proposal, struct nm_home_actions *actions)
 {
+	bool after_draw = state->drawn;
 	double staying = nm_place_staying_share(&view->place, &view->groups[proposal->group],
 						(unsigned)proposal->node);
-	if (state->drawn) {
-		round->handler->withdrawn(round->handler->context, state);
+	if (after_draw) {
 		state->drawn = false;
 		state->stays_until = round->snapshot->interval + NM_PLACE_STAYS_INTERVALS;
 	}
@@ -286,11 +316,15 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	};
 	uint64_t *available = &placement->available_bytes[proposal->node];
 	*available -= proposal->bytes_away < *available ? proposal->bytes_away : *available;
-	report_home(placement, round, state, proposal);
+	struct nm_home_action *action = add_action(actions, NM_HOME_BEGINS, state);
+	action->after_draw = after_draw;
+	action->decision = decision_of(round, state);
+	action->decision.home =
+		reason_of(placement, &round->snapshot->processes[state->process], state, proposal);
 }
 
-/* Returns whether a process could be assigned a home. */
-static bool wants_homes(const struct nm_home_round *round, const struct nm_placement_view *view)
+bool nm_placement_wants_homes(const struct nm_home_round *round,
+			      const struct nm_placement_view *view)
 {
 	for (size_t i = round->first; i < round->end; i++)
 		if (view->groups[i].home < 0 && view->groups[i].running > 0)
@@ -298,37 +332,28 @@ static bool wants_homes(const struct nm_home_round *round, const struct nm_place
 	return false;
 }
 
-/* Bars processes that would get a home and must be left alone, and returns whether there are any: a
- * home for such a process would keep others away. */
-static bool bar_left_alone(struct nm_placement *placement, const struct nm_home_round *round,
-			   const struct nm_placement_view *view,
-			   const struct nm_place_proposal *proposals)
+void nm_placement_leave_alone(struct nm_placement *placement, struct nm_placement_view *view,
+			      size_t process)
 {
-	bool any = false;
-	for (size_t i = round->first; i < round->end; i++) {
-		struct nm_home_state *state = nm_home_state_at(placement, i);
-		if (state->home >= 0 || proposals[i].node < 0 ||
-		    round->handler->allows(round->handler->context, state->pid))
-			continue;
-		state->left_alone = view->groups[i].barred = any = true;
-	}
-	return any;
+	nm_home_state_at(placement, process)->left_alone = true;
+	view->groups[process].barred = true;
 }
 
-static void assign_homes(struct nm_placement *placement, const struct nm_home_round *round,
-			 struct nm_placement_view *view)
+void nm_placement_propose(const struct nm_placement *placement, const struct nm_home_round *round,
+			  struct nm_placement_view *view, struct nm_place_proposal *ret)
 {
-	nm_autofree struct nm_place_proposal *proposals =
-		nm_must(calloc(placement->processes.count + 1, sizeof(*proposals)));
-	if (wants_homes(round, view)) {
+	if (nm_placement_wants_homes(round, view)) {
 		view->place.memory_stays = round->memory_stays;
-		round->handler->needs_memory(round->handler->context, round->snapshot->time_ns);
 		for (unsigned k = 0; k < placement->nr_nodes; k++)
 			view->nodes[k].free_bytes = placement->available_bytes[k];
 	}
-	nm_place_propose(&view->place, proposals);
-	while (bar_left_alone(placement, round, view, proposals))
-		nm_place_propose(&view->place, proposals);
+	nm_place_propose(&view->place, ret);
+}
+
+void nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
+			 const struct nm_placement_view *view,
+			 const struct nm_place_proposal *proposals, struct nm_home_actions *actions)
+{
 	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (state->drawn && round->snapshot->interval < state->stays_until)
@@ -338,23 +363,6 @@ static void assign_homes(struct nm_placement *placement, const struct nm_home_ro
 		if (state->left_alone)
 			state->reason = NM_PLACE_LEFT_ALONE;
 		if (state->home < 0 && proposals[i].node >= 0)
-			assign(placement, round, view, state, &proposals[i]);
+			assign(placement, round, view, state, &proposals[i], actions);
 	}
-}
-
-void nm_placement_decide(struct nm_placement *placement, const struct nm_home_round *round,
-			 struct nm_plan *plan)
-{
-	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
-	nm_placement_view_build(placement, round->snapshot->topology, round->snapshot->time_ns,
-				&view);
-	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
-	if (round->whole && !round->dry_run)
-		judge(placement, round, &view);
-	expire(placement, round, &view);
-	if (round->whole)
-		yield(placement, round, &view);
-	assign_homes(placement, round, &view);
-	if (!round->dry_run)
-		nm_placement_plan(placement, round, plan);
 }
