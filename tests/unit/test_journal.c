@@ -380,7 +380,8 @@ static struct nm_decision home_of_lu(void)
 	return (struct nm_decision){.id = 2,
 				    .kind = NM_DECISION_HOME,
 				    .policy = NM_POLICY_AUTO,
-				    .home = {.reason = NM_PLACE_SEPARATE,
+				    .home = {.reason = NM_PLACE_REMOTE,
+					     .gain = 0.198,
 					     .threads = 10,
 					     .demand_cpus = 10,
 					     .age_s = 2.3,
@@ -397,9 +398,10 @@ static void test_a_home_names_the_process(void **state)
 	struct nm_decision decision = home_of_lu();
 	(void)state;
 	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_string_equal(entry.text,
-			    "Placed lu[4711] on node 7: machine busy; 10 threads, 10.0 CPUs, "
-			    "distance 19.9 \xe2\x86\x92 10.0, 3 MiB to migrate [#2]");
+	assert_string_equal(
+		entry.text,
+		"Placed lu[4711] on node 7: remote memory, 20 % expected; 10 threads, 10.0 CPUs, "
+		"distance 19.9 \xe2\x86\x92 10.0, 3 MiB to migrate [#2]");
 	assert_one_line();
 	assert_field("KIND", "home");
 	assert_field("DEMAND_CPUS", "10");
@@ -410,7 +412,7 @@ static void test_a_home_names_the_process(void **state)
 	decision.home.distance_now = NAN;
 	decision.home.move_s = NAN;
 	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_message_contains("machine busy; 1 thread, 10.0 CPUs [#2]");
+	assert_message_contains("remote memory, 20 % expected; 1 thread, 10.0 CPUs [#2]");
 }
 
 static void test_the_verdict_on_a_home_names_the_process(void **state)
@@ -420,6 +422,8 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 				     .kind = NM_VERDICT_IMPROVED,
 				     .judged_by = NM_BY_PERFORMANCE,
 				     .change = 0.31,
+				     .expected_gain = 0.198,
+				     .measured_gain = 0.24,
 				     .results = {.moved = 195},
 				     .nr_threads = 1,
 				     .threads = {{.pid = 4711,
@@ -430,9 +434,13 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	(void)state;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text,
-			    "#2 improved: lu[4711] performance +31 %, 195 pages migrated");
+			    "#2 improved: lu[4711] performance +31 %, 24 % saved, 20 % expected, "
+			    "195 pages migrated");
 	assert_field("JUDGED_BY", "performance");
 	assert_field("CHANGE_PERMILLE", "310");
+	assert_field("EXPECTED_PERCENT", "19.8");
+	assert_field("MEASURED_PERCENT", "24");
+	verdict.measured_gain = NAN;
 	verdict.results.moved = 1;
 	verdict.kind = NM_VERDICT_ROLLED_BACK;
 	verdict.change = -0.08;
@@ -455,6 +463,10 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	verdict.change = NAN;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no comparable samples");
+	assert_true(field("MEASURED_PERCENT") == NULL);
+	verdict.kind = NM_VERDICT_UNVERIFIED;
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_message_contains("lu[4711], placed too young to be measured before");
 }
 
 static void test_pages_and_their_verdict(void **state)

@@ -6,12 +6,25 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <string.h>
 
 #include "numa-migrd/placement.h"
 
 #define NODES 4U
+#define MIB ((uint64_t)1 << 20)
 
-/* Four nodes in a ring: 10, 21, 31, 21. */
+/* Prints the name of the row of a table. */
+#define CHECK(row, condition)                                                                      \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			fail_msg("%s: %s", (row)->name, #condition);                               \
+	} while (0)
+#define EACH_ROW(row, table)                                                                       \
+	for (__typeof__(&(table)[0]) row = table; row < table + NM_ARRAY_SIZE(table); row++)
+
+/* ---- the machine ---- */
+
+/* Four nodes of two cores and 1 GiB each in a ring: 10, 21, 31, 21. */
 static unsigned distances[NODES * NODES];
 static struct nm_topology topology = {.nr_nodes = NODES, .distance = distances};
 static struct nm_place_node nodes[NODES];
@@ -25,844 +38,642 @@ static int set_up(void **state)
 		for (unsigned k = 0; k < NODES; k++)
 			distances[i * NODES + k] = hops[(k + NODES - i) % NODES];
 	for (unsigned k = 0; k < NODES; k++)
-		nodes[k] = (struct nm_place_node){.cores = 2, .free_bytes = 1ULL << 30};
+		nodes[k] = (struct nm_place_node){.cores = 2, .free_bytes = 1024 * MIB};
 	return 0;
 }
 
-/* A group of N threads that each use a CPU, distributed as in `ran`, with traffic that any memory
- * controller serves. */
-static struct nm_place_group group_of(unsigned threads, const double *ran)
+/* Values of the nodes, in the order of their numbers. */
+#define ON(...) ((const double[NODES]){__VA_ARGS__})
+#define MAY(...) ((const bool[NODES]){__VA_ARGS__})
+
+/* A group is described by what differs from this: each of its threads uses a CPU, it has run for a
+ * second, and its traffic is served by any memory controller. */
+static struct nm_place_group completed(struct nm_place_group group, bool uncounted)
 {
-	return (struct nm_place_group){
-		.pid = 100,
-		.demand_cpus = threads,
-		.wanted_cpus = threads,
-		.running = threads,
-		.max_running = threads,
-		.age_s = 1,
-		.steady_s = 1,
-		.lost_s = 0.35,
-		.cpu_traffic = 1e9,
-		.anon_bytes = 64ULL << 20,
-		.ran_on = ran,
-		.allowed = anywhere,
-		.home = -1,
-	};
+	group.pid = 100;
+	group.demand_cpus = group.demand_cpus > 0 ? group.demand_cpus : group.running;
+	group.wanted_cpus = group.wanted_cpus > 0 ? group.wanted_cpus : group.running;
+	group.max_running = group.max_running > 0 ? group.max_running : group.running;
+	group.age_s = group.age_s > 0 ? group.age_s : 1;
+	group.observed_s = group.observed_s > 0 ? group.observed_s : group.age_s;
+	group.anon_bytes = group.anon_bytes > 0 ? group.anon_bytes : 64 * MIB;
+	group.allowed = group.allowed ? group.allowed : anywhere;
+	group.distance = group.distance > 0 ? group.distance : (double)NAN;
+	group.cpu_traffic = group.cpu_traffic > 0 ? group.cpu_traffic : 1e9;
+	if (uncounted)
+		group.cpu_traffic = 0;
+	return group;
 }
 
-/* nodes[].busy_cpus is the load of the groups plus `others` on each, for some seconds; max_traffic:
- * the highest seen at a node. */
-static void propose_with_traffic(const struct nm_place_group *groups, size_t count, double others,
-				 double max_traffic, struct nm_place_proposal *ret)
+/* Adds up what runs on the nodes: the groups, and others. */
+static void load_nodes(const struct nm_place_group *groups, size_t count, const double *others)
 {
-	double demand = 0;
 	for (unsigned k = 0; k < NODES; k++) {
-		nodes[k].busy_cpus = others;
+		nodes[k].busy_cpus = others ? others[k] : 0;
 		for (size_t i = 0; i < count; i++)
 			nodes[k].busy_cpus += groups[i].ran_on[k];
-		demand += nodes[k].busy_cpus;
 	}
-	const struct nm_place_view view = {.topology = &topology,
-					   .nodes = nodes,
-					   .groups = groups,
-					   .nr_groups = count,
-					   .recent_demand = demand,
-					   .max_traffic = max_traffic};
-	nm_place_propose(&view, ret);
 }
 
-static void propose(const struct nm_place_group *groups, size_t count, double others,
-		    struct nm_place_proposal *ret)
-{
-	propose_with_traffic(groups, count, others, 0, ret);
-}
+/* ---- predictions ---- */
 
-/* Returns the node assigned to a group of two threads on a busy machine, with half of its memory on
- * each of two nodes. */
-static int node_of_streaming(double traffic, double others_traffic, double max_traffic)
-{
-	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {0.5, 0.5, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	group.memory_on = memory;
-	group.traffic = traffic;
-	group.cpu_traffic = traffic / 2;
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].traffic = others_traffic + memory[k] * traffic;
-	propose_with_traffic(&group, 1, 1, max_traffic, &found);
-	assert_int_equal(found.reason, found.node < 0 ? NM_PLACE_BANDWIDTH : NM_PLACE_SEPARATE);
-	return found.node;
-}
+/* The time that a placement is predicted to cost a group that waits for memory a quarter of its
+ * time: mean distance, waiting for controllers in latencies, and for CPUs. */
+#define TIME(distance, contention, waiting)                                                        \
+	(1 + 0.25 * ((distance) / 10.0 - 1 + (contention)) + (waiting))
+#define GAIN(there, stays) (1 - (there) / (stays))
+#define TWO_NODES TIME(15.5, 0, 0) /* half of the accesses are one hop away */
+/* Waiting for a controller of which more than 80 %, and more than 96 %, is used. */
+#define BUSY(use) (((use)-0.8) / (1 - (use)))
+#define FULL(use) (4 * (use) / 0.96)
 
-static void test_no_controller_is_filled(void **state)
-{
-	(void)state;
-	assert_int_equal(node_of_streaming(20e9, 0, 10e9), -1);
-	assert_int_equal(node_of_streaming(10e9, 3e9, 11e9), -1);
-	/* This rate was served before. */
-	assert_true(node_of_streaming(10e9, 3e9, 17e9) >= 0);
-	/* Other programs fill the other controllers. */
-	assert_true(node_of_streaming(10e9, 6e9, 11e9) >= 0);
-	/* This rate is below the limit of any controller. */
-	assert_true(node_of_streaming(4e9, 1e9, 3e9) >= 0);
-	/* Without counters of traffic. */
-	assert_true(node_of_streaming(0, 0, 0) >= 0);
-}
+/* clang-format off */
+/* A group on a machine, and what is proposed. */
+static const struct scene {
+	const char *name;
+	struct nm_place_group group;
+	bool uncounted; /* nothing counts its traffic */
+	/* Of the machine; NULL and 0: as in set_up(). */
+	const double *others, *cores, *traffic; /* CPUs in use by others; bytes per second */
+	double max_traffic, page_ns;
+	uint64_t memory_bytes;
+	bool memory_stays;
+	int device; /* a node */
 
-/* Returns the reason for, or against, a home of a group of two threads on a node of two CPUs, whose
- * memory is on that node; it began 0.3 s ago. */
-static enum nm_place_reason reason_beside_memory(double cpu_traffic, double max_traffic)
-{
-	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	group.age_s = 0.3;
-	group.memory_on = memory;
-	group.cpu_traffic = cpu_traffic;
-	propose_with_traffic(&group, 1, 0, max_traffic, &found);
-	assert_int_equal(found.node >= 0, found.reason == NM_PLACE_MEMORY);
-	return found.reason;
-}
+	int node;
+	enum nm_place_reason reason;
+	double gain;
+	double load;	     /* 0: not checked */
+	uint64_t bytes_away; /* 0: not checked */
+} scenes[] = {
+	/* ---- distance ---- */
+	{"near its memory", {.running = 1, .ran_on = ON(1, 0, 0, 0)},
+	 .node = -1, .reason = NM_PLACE_NO_GAIN, .gain = 0},
+	{"far from its memory",
+	 {.running = 1, .ran_on = ON(1, 0, 0, 0), .memory_on = ON(0, 0, 1, 0)},
+	 .node = 2, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(31, 0, 0)), .load = 0.5},
+	{"memory is assumed where the threads ran for long",
+	 {.running = 1, .age_s = 10, .ran_on = ON(1, 0, 0, 0), .has_run_on = ON(0.1, 0, 10, 0)},
+	 .node = 2, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(311 / 10.1, 0, 0))},
+	{"threads are gathered at their memory",
+	 {.running = 2, .ran_on = ON(1, 0, 1, 0), .memory_on = ON(0.05, 0.05, 0.05, 0.85)},
+	 .node = 3, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(20.95, 0, 0)), .load = 1},
+	{"half of it follows", {.running = 2, .ran_on = ON(1, 1, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES), .load = 1,
+	 .bytes_away = 32 * MIB},
+	{"threads that are near their memory count half",
+	 {.running = 2, .distance = 10, .ran_on = ON(1, 1, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(12.75, 0, 0))},
+	{"its data is in caches: 1e6 / 64 lines of 80 ns",
+	 {.running = 2, .cpu_traffic = 1e6, .ran_on = ON(1, 1, 0, 0)},
+	 .node = -1, .reason = NM_PLACE_NO_GAIN, .gain = GAIN(1, 1 + 0.00125 * 0.55)},
+	{"the emptier of two nodes",
+	 {.running = 1, .ran_on = ON(1, 0, 0, 0), .memory_on = ON(0, 0.5, 0, 0.5)},
+	 .others = ON(0, 1.5, 0, 0),
+	 .node = 3, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0)), .load = 0.5},
 
-static void test_memory_of_one_thread_gathers_only_what_its_controller_serves(void **state)
-{
-	(void)state;
-	assert_int_equal(reason_beside_memory(1e9, 0), NM_PLACE_MEMORY);
-	assert_int_equal(reason_beside_memory(5e9, 0), NM_PLACE_BANDWIDTH);
-	assert_int_equal(reason_beside_memory(5e9, 20e9), NM_PLACE_MEMORY);
-	/* Its data is in caches. */
-	assert_int_equal(reason_beside_memory(1e6, 0), NM_PLACE_CACHED);
-	/* Nothing counts its traffic, and it would use all of the node's CPUs. */
-	assert_int_equal(reason_beside_memory(0, 0), NM_PLACE_UNPROVEN);
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].cores = 4;
-	assert_int_equal(reason_beside_memory(0, 0), NM_PLACE_MEMORY);
-}
+	/* ---- memory that stays ---- */
+	{"nothing moves memory",
+	 {.running = 2, .ran_on = ON(1, 0, 0, 1), .memory_on = ON(0, 0.25, 0.5, 0.25)},
+	 .others = ON(2, 0, 0, 2), .memory_stays = true,
+	 .node = 2, .reason = NM_PLACE_REMOTE, .gain = GAIN(TIME(15.5, 0, 0), TIME(23.375, 0, 0))},
+	{"nothing moves memory, and no node is nearer",
+	 {.running = 2, .ran_on = ON(1, 0, 0, 1), .memory_on = ON(0.5, 0, 0, 0.5)},
+	 .others = ON(0, 2, 2, 0), .memory_stays = true,
+	 .node = -1, .reason = NM_PLACE_NO_GAIN, .gain = 0},
+	{"its memory could not be moved",
+	 {.running = 1, .ran_on = ON(0, 0, 1, 0), .memory_on = ON(1, 0, 0, 0), .memory_stays = true},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(31, 0, 0))},
+	{"its cpuset forbids memory on node 0",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .may_hold = MAY(false, true, true, true)},
+	 .node = 1, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	{"memory on node 1 is shared",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .stays_on = ON(0, 1, 0, 0)},
+	 .node = 1, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	{"half of its memory is locked",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .held_share = 0.5},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(TIME(12.75, 0, 0), TWO_NODES),
+	 .bytes_away = 16 * MIB},
+	{"memory of a device is not moved",
+	 {.running = 1, .ran_on = ON(0, 1, 0, 0), .memory_on = ON(0.5, 0, 0.5, 0)},
+	 .cores = ON(2, 2, 0, 2), .device = 2,
+	 .node = 1, .reason = NM_PLACE_REMOTE, .gain = GAIN(TWO_NODES, TIME(21, 0, 0)),
+	 .bytes_away = 32 * MIB},
 
-/* One of its threads runs, as in a serial phase. */
-static void test_a_thread_of_many_does_not_show_where_they_run(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].cores = 8;
-	group.age_s = group.observed_s = 5;
-	group.max_running = 6;
-	group.running = 3;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.reason, NM_PLACE_RUNS_THERE);
-	group.running = 2;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-}
+	/* ---- memory controllers ---- */
+	{"two controllers at the highest rate so far, one could not serve both",
+	 {.running = 2, .cpu_traffic = 10e9, .traffic = 20e9, .ran_on = ON(1, 1, 0, 0)},
+	 .others = ON(1, 1, 1, 1), .traffic = ON(10e9, 10e9, 0, 0), .max_traffic = 10e9,
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH,
+	 .gain = GAIN(TIME(10, FULL(2), 0), TIME(15.5, FULL(1), 0))},
+	{"one controller is too slow",
+	 {.running = 2, .cpu_traffic = 5e9, .traffic = 10e9, .ran_on = ON(1, 1, 0, 0)},
+	 .others = ON(1, 1, 1, 1), .traffic = ON(8e9, 8e9, 3e9, 3e9), .max_traffic = 11e9,
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH, .gain = GAIN(TIME(10, FULL(13 / 11.), 0), TWO_NODES)},
+	{"13 of 17 GB/s",
+	 {.running = 2, .cpu_traffic = 5e9, .traffic = 10e9, .ran_on = ON(1, 1, 0, 0)},
+	 .others = ON(1, 1, 1, 1), .traffic = ON(8e9, 8e9, 3e9, 3e9), .max_traffic = 17e9,
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES), .load = 1.25},
+	{"16 of 17 GB/s: half of the traffic of the machine",
+	 {.running = 2, .cpu_traffic = 5e9, .traffic = 10e9, .ran_on = ON(1, 1, 0, 0)},
+	 .others = ON(1, 1, 1, 1), .traffic = ON(11e9, 11e9, 6e9, 6e9), .max_traffic = 11e9,
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH,
+	 .gain = GAIN(TIME(10, BUSY(16 / 17.), 0), TWO_NODES)},
+	{"any controller serves 5 GB/s",
+	 {.running = 2, .cpu_traffic = 2e9, .traffic = 4e9, .ran_on = ON(1, 1, 0, 0)},
+	 .others = ON(1, 1, 1, 1), .traffic = ON(3e9, 3e9, 1e9, 1e9), .max_traffic = 3e9,
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	{"memory written by one thread, on an idle machine",
+	 {.running = 2, .age_s = 0.3, .cpu_traffic = 5e9, .ran_on = ON(1, 1, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH, .gain = GAIN(TIME(10, FULL(1.25), 0), TWO_NODES)},
+	{"the same, and its controller has served more",
+	 {.running = 2, .age_s = 0.3, .cpu_traffic = 5e9, .ran_on = ON(1, 1, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 .max_traffic = 20e9,
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	/* Its 7.2 GB/s, with 60 % of its memory on node 1. */
+	{"72 % of node 0",
+	 {.running = 2, .cpu_traffic = 3.6e9, .traffic = 7.2e9, .ran_on = ON(1, 1, 0, 0),
+	  .memory_on = ON(0.4, 0.6, 0, 0)},
+	 .traffic = ON(2.88e9, 7.9e9, 0, 0), .max_traffic = 10e9,
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	{"throttled now, it asks for 90 %",
+	 {.running = 2, .cpu_traffic = 3.6e9, .traffic = 7.2e9, .ran_on = ON(1, 1, 0, 0),
+	  .memory_on = ON(0.4, 0.6, 0, 0)},
+	 .traffic = ON(2.88e9, 8.1e9, 0, 0), .max_traffic = 10e9,
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH,
+	 .gain = GAIN(TIME(10, BUSY(0.9), 0), TIME(15.5, BUSY(0.828) / 2, 0))},
+	{"one of eight threads runs, as in a serial phase",
+	 {.running = 1, .max_running = 8, .age_s = 60, .ran_on = ON(1, 0, 0, 0)},
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH, .gain = GAIN(TIME(10, FULL(1), 0), 1)},
+	{"unknown traffic: the quarter of a node that the kernel packs",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0)}, .uncounted = true, .cores = ON(8, 8, 8, 8),
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	{"unknown traffic: more",
+	 {.running = 3, .ran_on = ON(1.5, 1.5, 0, 0)}, .uncounted = true, .cores = ON(8, 8, 8, 8),
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH, .gain = GAIN(TIME(10, FULL(3 / 2.5), 0), TWO_NODES)},
+	{"unknown traffic: all cores of a small node, of which one is packed",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0)}, .uncounted = true,
+	 .node = -1, .reason = NM_PLACE_BANDWIDTH, .gain = GAIN(TIME(10, FULL(2 / 1.25), 0), TWO_NODES)},
+	{"unknown traffic, on a busy machine: 2.5 of 6 busy CPUs",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0)}, .uncounted = true, .others = ON(1, 1, 1, 1),
+	 .node = 0, .reason = NM_PLACE_REMOTE,
+	 .gain = GAIN(TIME(10, BUSY(2.5 / 3), 0), TWO_NODES)},
 
-/* A burst that has just begun may end as soon. */
-static void test_a_burst_gathers_nothing_without_counters(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 1, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	group.cpu_traffic = 0;
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].busy_cpus = 1 + ran[k];
-	struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-	group.cpu_traffic = 1e9;
-	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
-	group.cpu_traffic = 0;
-	view.recent_demand = 6;
-	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
-}
+	/* ---- CPUs ---- */
+	{"waits for CPUs elsewhere: 8.75 of 8 are in demand",
+	 {.running = 2, .ran_on = ON(2, 0, 0, 0)}, .others = ON(2.25, 2.25, 0, 2.25),
+	 .node = 2, .reason = NM_PLACE_WAITING, .gain = GAIN(1, TIME(10, 0, 0.09375))},
+	{"1.5 CPUs of others: none is left for a second thread",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0)}, .others = ON(1.5, 1.5, 1.5, 1.5),
+	 .node = -1, .reason = NM_PLACE_NO_ROOM, .gain = GAIN(TIME(10, 0, 0.25), TWO_NODES)},
+	{"light load of others finds another CPU",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0)}, .others = ON(1, 1, 1, 1),
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES), .load = 1.25},
+	{"a young group may soon use a CPU for each thread",
+	 {.running = 2, .demand_cpus = 0.5, .ran_on = ON(0, 0.5, 0, 0), .memory_on = ON(1, 0, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0)), .load = 1},
+	{"up to the limit of its cgroup",
+	 {.running = 2, .demand_cpus = 0.5, .cpu_limit = 1, .ran_on = ON(0, 0.5, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0)), .load = 0.5},
+	{"an older one goes on as it is",
+	 {.running = 2, .age_s = 10, .demand_cpus = 0.5, .ran_on = ON(0, 0.5, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0)), .load = 0.25},
+	{"one core of each node; its memory follows where others leave it free",
+	 {.running = 1, .ran_on = ON(1, 0, 0, 0), .memory_on = ON(0, 1, 0, 0),
+	  .allowed = MAY(true, true, false, false), .room = ON(1, 1, 0, 0)},
+	 .others = ON(0, 2, 0, 0),
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0.25)), .load = 1},
+	{"the others run on the other cores",
+	 {.running = 1, .ran_on = ON(1, 0, 0, 0), .memory_on = ON(0, 1, 0, 0),
+	  .allowed = MAY(true, true, false, false), .room = ON(1, 1, 0, 0),
+	  .beyond = ON(0, 2, 0, 0)},
+	 .others = ON(0, 2, 0, 0),
+	 .node = 1, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0))},
+	{"more threads than CPUs", {.running = 8, .ran_on = ON(2, 2, 2, 2)},
+	 .node = -1, .reason = NM_PLACE_LARGER, .gain = NAN},
+	{"more memory than a node", {.running = 2, .anon_bytes = 2048 * MIB, .ran_on = ON(1, 1, 0, 0)},
+	 .memory_bytes = 1024 * MIB,
+	 .node = -1, .reason = NM_PLACE_LARGER, .gain = NAN},
+	{"more memory than is free",
+	 {.running = 2, .anon_bytes = 8192 * MIB, .ran_on = ON(1, 1, 0, 0)},
+	 .node = -1, .reason = NM_PLACE_NO_ROOM, .gain = NAN},
+	{"may run nowhere",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .allowed = MAY(false, false, false, false)},
+	 .node = -1, .reason = NM_PLACE_NO_ROOM, .gain = NAN},
+	{"with its pinned thread",
+	 {.running = 2, .fixed_cpus = 1, .ran_on = ON(1, 1, 0, 0), .fixed_on = ON(0, 1, 0, 0)},
+	 .node = 1, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES), .load = 1},
+	{"a pinned thread keeps its memory",
+	 {.running = 2, .fixed_cpus = 1, .ran_on = ON(1, 1, 0, 0), .fixed_on = ON(0, 1, 0, 0),
+	  .allowed = MAY(true, false, true, true)},
+	 .node = -1, .reason = NM_PLACE_PINNED, .gain = NAN},
 
-/* Returns the reason for, or against, a home of two threads on two nodes; local_share: of their
- * accesses; others: CPUs that other programs use on each node. */
-static enum nm_place_reason reason_of_spread(double local_share, double age_s, double others,
-					     bool threads_follow)
-{
-	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {0.5, 0.5, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	group.memory_on = memory;
-	group.local_share = local_share;
-	group.age_s = age_s;
-	group.observed_s = age_s;
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].busy_cpus = others + ran[k];
-	const struct nm_place_view view = {.topology = &topology,
-					   .nodes = nodes,
-					   .groups = &group,
-					   .nr_groups = 1,
-					   .recent_demand = 2 + NODES * others,
-					   .threads_follow = threads_follow};
-	nm_place_propose(&view, &found);
-	assert_true((found.node >= 0) == (found.reason == NM_PLACE_SEPARATE));
-	return found.reason;
-}
+	/* ---- the cost of moving: 64 MiB are 16384 pages, and users wait as long as the mover ---- */
+	{"1.6 s of two CPUs for 12 % of 3 s",
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0)}, .page_ns = 1e5,
+	 .node = -1, .reason = NM_PLACE_TOO_COSTLY, .gain = GAIN(1, TWO_NODES)},
+	{"for 12 % of a minute",
+	 {.running = 2, .age_s = 20, .ran_on = ON(1, 1, 0, 0)}, .page_ns = 1e5,
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+	{"nobody is expected to run as it does for longer",
+	 {.running = 2, .age_s = 1000, .ran_on = ON(1, 1, 0, 0)}, .page_ns = 1.5e6,
+	 .node = -1, .reason = NM_PLACE_TOO_COSTLY, .gain = GAIN(1, TWO_NODES)},
+	{"threads go to most of their memory, whatever the rest costs",
+	 {.running = 1, .ran_on = ON(1, 0, 0, 0), .memory_on = ON(0.2, 0, 0.8, 0)}, .page_ns = 2e5,
+	 .node = 2, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(26.8, 0, 0))},
+	{"small memory is placed at once",
+	 {.running = 2, .age_s = 0.15, .anon_bytes = 8 * MIB, .ran_on = ON(1, 0, 1, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(20.5, 0, 0))},
+	{"large memory when its location is known",
+	 {.running = 2, .age_s = 0.15, .anon_bytes = 1024 * MIB, .ran_on = ON(1, 0, 1, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(20.5, 0, 0))},
 
-/* LBMA, section 4.2: the threads prefer different nodes, and a home would bring them to one. */
-static void test_threads_near_their_memory_are_not_packed(void **state)
-{
-	(void)state;
-	assert_int_equal(reason_of_spread(0.6, 60, 1, true), NM_PLACE_APART);
-	assert_true(nm_place_is_spread(NM_PLACE_APART));
-	assert_int_equal(reason_of_spread(0.5, 60, 1, true), NM_PLACE_SEPARATE);
-	assert_int_equal(reason_of_spread(NAN, 60, 1, true), NM_PLACE_SEPARATE);
-	assert_int_equal(reason_of_spread(0.9, 3, 1, true), NM_PLACE_SEPARATE);
-	/* Beside automatic NUMA balancing no lottery would keep them there. */
-	assert_int_equal(reason_of_spread(0.9, 60, 1, false), NM_PLACE_SEPARATE);
-	/* Nine threads wait for eight CPUs. */
-	assert_int_equal(reason_of_spread(0.9, 60, 1.75, true), NM_PLACE_NO_ROOM);
-	/* Memory is short on a node that it uses. */
-	nodes[1].free_bytes = 0;
-	assert_int_equal(reason_of_spread(0.9, 60, 1, true), NM_PLACE_SEPARATE);
-}
+	/* ---- who is eligible ---- */
+#define NONE .node = -1, .gain = NAN
+	{"large memory, location not known yet",
+	 {.running = 2, .age_s = 0.15, .anon_bytes = 1024 * MIB, .ran_on = ON(1, 0, 1, 0)},
+	 NONE, .reason = NM_PLACE_YOUNG},
+	{"just started", {.running = 2, .age_s = 0.05, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_YOUNG},
+	{"creating threads", {.running = 1, .creating = true, .ran_on = ON(1.2, 0, 0, 0)},
+	 NONE, .reason = NM_PLACE_YOUNG},
+	{"its memory is being located",
+	 {.running = 2, .age_s = 60, .awaits_query = true, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_YOUNG},
+	{"not observed for long",
+	 {.running = 2, .age_s = 60, .observed_s = 1, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_OBSERVED},
+	{"hardly runs", {.running = 2, .demand_cpus = 0.05, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_IDLE},
+	{"hardly runs but for pinned threads",
+	 {.running = 2, .fixed_cpus = 1.9, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_IDLE},
+	{"idle priority", {.yields = true, .demand_cpus = 1, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_YIELDS},
+	{"barred", {.running = 2, .barred = true, .ran_on = ON(1, 1, 0, 0)},
+	 NONE, .reason = NM_PLACE_BARRED},
+	{"one thread that others wake",
+	 {.running = 1, .demand_cpus = 0.6, .burst_s = 0.0015, .ran_on = ON(0, 1, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 NONE, .reason = NM_PLACE_OFTEN_WOKEN},
+#undef NONE
+#define FROM_1_TO_0 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TIME(21, 0, 0))
+	{"it does not sleep, but is preempted",
+	 {.running = 1, .burst_s = 0.0015, .ran_on = ON(0, 1, 0, 0), .memory_on = ON(1, 0, 0, 0)},
+	 FROM_1_TO_0},
+	{"it computes",
+	 {.running = 1, .demand_cpus = 0.6, .burst_s = 0.004, .ran_on = ON(0, 1, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0)},
+	 FROM_1_TO_0},
+	{"it is not known whether it computes",
+	 {.running = 1, .demand_cpus = 0.6, .ran_on = ON(0, 1, 0, 0), .memory_on = ON(1, 0, 0, 0)},
+	 FROM_1_TO_0},
+#undef FROM_1_TO_0
+	{"threads that wake each other",
+	 {.running = 2, .burst_s = 0.0015, .ran_on = ON(1, 1, 0, 0)},
+	 .node = 0, .reason = NM_PLACE_REMOTE, .gain = GAIN(1, TWO_NODES)},
+};
+/* clang-format on */
 
-/* Four users, each as large as a node, on mixed nodes: each gets a separate node. */
-static void test_full_machine_is_separated(void **state)
+static void check_candidates(const struct scene *scene, const struct nm_place_proposal *found)
 {
-	(void)state;
-	static const double ran[4][NODES] = {
-		{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 1}};
-	struct nm_place_group groups[4];
-	struct nm_place_proposal found[4];
-	unsigned taken = 0;
-	for (unsigned i = 0; i < 4; i++)
-		groups[i] = group_of(2, ran[i]);
-	propose(groups, 4, 0, found);
-	for (unsigned i = 0; i < 4; i++) {
-		assert_in_range(found[i].node, 0, NODES - 1);
-		assert_int_equal(found[i].reason, NM_PLACE_SEPARATE);
-		assert_true(ran[i][found[i].node] > 0);
-		taken |= 1U << found[i].node;
+	const struct nm_home_candidate *all = found->candidates;
+	bool has_node = found->node < 0;
+	CHECK(scene, all[0].node == -1 && all[0].gain == 0 && all[0].at.time >= 1);
+	for (unsigned i = 1; i < found->nr_candidates; i++) {
+		CHECK(scene, i == 1 || all[i].gain <= all[i - 1].gain);
+		if (all[i].node != found->node)
+			continue;
+		has_node = true;
+		CHECK(scene, all[i].gain == found->gain);
+		CHECK(scene, all[i].at.distance == found->distance_home);
 	}
-	assert_int_equal(taken, 0xf);
+	CHECK(scene, has_node);
 }
 
-/* A single program of several threads on an idle machine stays spread, as it then uses more
- * controllers. */
-static void test_idle_machine_stays_spread(void **state)
+static void check_proposal(const struct scene *scene, const struct nm_place_proposal *found)
 {
-	(void)state;
-	static const double apart[NODES] = {1, 0, 1, 0}, everywhere[NODES] = {2, 2, 2, 2};
-	struct nm_place_group two = group_of(2, apart), eight = group_of(8, everywhere);
-	struct nm_place_proposal found;
-	propose(&two, 1, 0, &found);
-	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-	propose(&eight, 1, 0, &found);
-	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_LARGER);
+	CHECK(scene, found->reason == scene->reason);
+	CHECK(scene, found->node == scene->node);
+	CHECK(scene,
+	      isnan(scene->gain) ? isnan(found->gain) : fabs(found->gain - scene->gain) < 1e-6);
+	CHECK(scene, found->load == scene->load || scene->load == 0);
+	CHECK(scene, found->bytes_away == scene->bytes_away || scene->bytes_away == 0);
+	CHECK(scene, (found->node < 0) == isnan(found->distance_home));
+	CHECK(scene, (found->node < 0) == isnan(found->distance_away));
+	CHECK(scene, (found->node < 0) == isnan(found->load));
+	CHECK(scene, nm_place_reason_text(found->reason)[0] != '\0');
+	if (found->nr_candidates > 0)
+		check_candidates(scene, found);
+	else
+		CHECK(scene, isnan(found->gain));
 }
 
-/* It is gathered at its memory if that is on one node, as the same controller serves it from
- * there. */
-static void test_threads_are_gathered_at_their_memory(void **state)
+static void test_scenes(void **state)
 {
-	(void)state;
-	static const double ran[NODES] = {1, 0, 1, 0}, memory[NODES] = {0.05, 0.05, 0.05, 0.85};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	group.memory_on = memory;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, 3);
-	assert_int_equal(found.reason, NM_PLACE_MEMORY);
-	assert_true(found.distance_now > 20 && found.distance_home == 10);
-}
-
-/* Without samples: memory is assumed on the node where a process runs now and has run for long. */
-static void test_memory_is_assumed_where_threads_ran(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 0}, has_run[NODES] = {0.1, 0, 10, 0};
-	struct nm_place_group group = group_of(1, ran);
-	struct nm_place_proposal found;
-	group.has_run_on = has_run;
-	group.age_s = group.observed_s = 10;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, 2);
-	assert_true(found.distance_now > 30);
-}
-
-/* The same for processes whose single thread runs all the time, as it may prepare data for later
- * threads. */
-static void test_a_single_thread_may_create_others(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {0, 0, 0, 1};
-	struct nm_place_group groups[2] = {group_of(1, ran), group_of(1, ran)};
-	struct nm_place_proposal found[2];
-	propose(groups, 2, 0, found);
-	assert_int_equal(found[0].node, -1);
-	assert_int_equal(found[0].reason, NM_PLACE_NEAR);
-	assert_in_range(found[1].node, 0, 2);
-	groups[0].age_s = groups[1].age_s = 60;
-	groups[0].observed_s = groups[1].observed_s = 60;
-	propose(groups, 2, 0, found);
-	assert_int_equal(found[1].node, 3);
-}
-
-/* A young process may soon need more CPUs, and its small memory follows it. One that has run for
- * long stays. */
-static void test_young_groups_are_kept_apart(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {0, 0.2, 0, 0};
-	struct nm_place_group groups[3];
-	struct nm_place_proposal found[3];
-	unsigned taken = 0;
-	for (unsigned i = 0; i < 3; i++) {
-		groups[i] = group_of(1, ran);
-		groups[i].demand_cpus = 0.3;
-		groups[i].anon_bytes = 4 << 20;
+	EACH_ROW(scene, scenes)
+	{
+		set_up(state);
+		struct nm_place_group group = completed(scene->group, scene->uncounted);
+		struct nm_place_proposal found;
+		group.home = -1;
+		for (unsigned k = 0; k < NODES; k++) {
+			nodes[k].cores = scene->cores ? scene->cores[k] : nodes[k].cores;
+			nodes[k].traffic = scene->traffic ? scene->traffic[k] : 0;
+			nodes[k].memory_bytes = scene->memory_bytes;
+			nodes[k].is_device = scene->device > 0 && k == (unsigned)scene->device;
+		}
+		load_nodes(&group, 1, scene->others);
+		nm_place_propose(&(struct nm_place_view){.topology = &topology,
+							 .nodes = nodes,
+							 .groups = &group,
+							 .nr_groups = 1,
+							 .page_ns = scene->page_ns,
+							 .max_traffic = scene->max_traffic,
+							 .memory_stays = scene->memory_stays},
+				 &found);
+		check_proposal(scene, &found);
 	}
-	propose(groups, 3, 0, found);
-	for (unsigned i = 0; i < 3; i++)
-		taken |= 1U << (found[i].node < 0 ? 1 : found[i].node);
-	assert_int_equal(__builtin_popcount(taken), 3);
-	for (unsigned i = 0; i < 3; i++) {
-		groups[i].age_s = groups[i].observed_s = 60;
-		groups[i].anon_bytes = 100ULL << 30;
-		nodes[i].free_bytes = nodes[3].free_bytes = 1ULL << 40;
-	}
-	propose(groups, 3, 0, found);
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(found[i].node, 1);
 }
 
-/* A young group is assumed to use a CPU for each of its threads, up to the limit of its cgroup. */
-static void test_young_groups_are_expected_within_their_limit(void **state)
+/* ---- several groups ---- */
+
+#define GROUPS 4U
+
+/* clang-format off */
+/* The nodes that they are given, in their order. */
+static const struct crowd {
+	const char *name;
+	struct nm_place_group groups[GROUPS];
+	bool uncounted;
+	const double *cores, *traffic;
+	int nodes[GROUPS];
+	enum nm_place_reason reasons[GROUPS];
+} crowds[] = {
+#define A {.running = 2, .ran_on = ON(1, 1, 0, 0)}
+#define B {.running = 2, .ran_on = ON(0, 0, 1, 1)}
+	{"a full machine is separated", {A, A, B, B}, .nodes = {0, 1, 2, 3}},
+	{"also if nothing counts traffic", {A, A, B, B}, .uncounted = true, .nodes = {0, 1, 2, 3}},
+	{"what is too large to move will run elsewhere",
+	 {{.running = 2, .anon_bytes = 8192 * MIB, .ran_on = ON(1, 1, 0, 0)}, A, B, B},
+	 .nodes = {-1, 0, 2, 3}, .reasons = {NM_PLACE_NO_ROOM}},
+	{"unless it cannot",
+	 {{.running = 2, .anon_bytes = 8192 * MIB, .ran_on = ON(1, 1, 0, 0),
+	   .allowed = MAY(true, true, false, false)}, A, B},
+	 .nodes = {-1, 2, 3}, .reasons = {NM_PLACE_NO_ROOM}},
+	{"one that has just started counts where it runs",
+	 {A, {.running = 2, .age_s = 0.05, .ran_on = ON(2, 0, 0, 0)}},
+	 .cores = ON(2, 2, 0, 0), .nodes = {1, -1}, .reasons = {0, NM_PLACE_YOUNG}},
+	{"the larger one chooses first",
+	 {{.running = 1, .ran_on = ON(0, 0, 1, 0), .memory_on = ON(1, 0, 0, 0)}, A},
+	 .nodes = {1, 0}},
+	/* Each has 0.8 GiB to move to node 1, where 1 GiB is free. */
+#define C {.running = 1, .age_s = 60, .anon_bytes = 2048 * MIB, .ran_on = ON(1, 0, 0, 0), \
+	   .memory_on = ON(0.4, 0.6, 0, 0)}
+	{"memory is promised once", {C, C}, .nodes = {1, -1}, .reasons = {0, NM_PLACE_NO_ROOM}},
+	/* Each has 6 GB/s, half of it at node 0 and at node 1; a controller serves 8 GB/s. */
+#define D {.running = 2, .cpu_traffic = 3e9, .traffic = 6e9, .ran_on = ON(1, 1, 0, 0)}
+	{"and so is bandwidth", {D, D}, .cores = ON(8, 8, 8, 8), .traffic = ON(6e9, 6e9, 0, 0),
+	 .nodes = {2, 0}},
+#undef A
+#undef B
+#undef C
+#undef D
+};
+/* clang-format on */
+
+static void test_crowds(void **state)
 {
-	(void)state;
-	static const double ran[NODES] = {0, 0.5, 0, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal free_found, limited_found;
-	group.memory_on = memory;
-	group.demand_cpus = 0.5;
-	group.cpu_limit = 1;
-	propose(&group, 1, 0, &limited_found);
-	group.cpu_limit = 0;
-	propose(&group, 1, 0, &free_found);
-	assert_true(limited_found.load == free_found.load / 2);
+	EACH_ROW(crowd, crowds)
+	{
+		struct nm_place_group groups[GROUPS];
+		struct nm_place_proposal found[GROUPS];
+		size_t count = 0;
+		set_up(state);
+		for (; count < GROUPS && crowd->groups[count].ran_on; count++) {
+			groups[count] = completed(crowd->groups[count], crowd->uncounted);
+			groups[count].home = -1;
+		}
+		for (unsigned k = 0; k < NODES; k++) {
+			nodes[k].cores = crowd->cores ? crowd->cores[k] : nodes[k].cores;
+			nodes[k].traffic = crowd->traffic ? crowd->traffic[k] : 0;
+		}
+		load_nodes(groups, count, NULL);
+		nm_place_propose(&(struct nm_place_view){.topology = &topology,
+							 .nodes = nodes,
+							 .groups = groups,
+							 .nr_groups = count},
+				 found);
+		for (size_t i = 0; i < count; i++) {
+			CHECK(crowd, found[i].group == i && found[i].node == crowd->nodes[i]);
+			CHECK(crowd, found[i].reason == crowd->reasons[i]);
+		}
+	}
 }
 
-/* Parents that ran recently and now wait for their children add no capacity for another thread. */
+/* Of two threads whose memory stays on node 0, where two homes use both cores, beside four parents
+ * that wait for their children. */
 static void test_a_lull_adds_no_capacity(void **state)
 {
 	(void)state;
-	static const double ran[2][NODES] = {{0, 0, 0, 1}, {0, 0, 0, 0}};
-	static const double memory[NODES] = {1, 0, 0, 0};
 	struct nm_place_group groups[7];
 	struct nm_place_proposal found[7];
-	for (unsigned i = 0; i < 7; i++)
-		groups[i] = group_of(1, ran[i < 3 ? 0 : 1]);
-	groups[0].home = groups[1].home = 0;
-	groups[2].memory_on = memory;
+	for (unsigned i = 0; i < 7; i++) {
+		groups[i] = completed(
+			(struct nm_place_group){.running = 1, .ran_on = ON(0, 0, 0, 1)}, false);
+		groups[i].home = i < 2 ? 0 : -1;
+	}
+	groups[2].memory_on = ON(1, 0, 0, 0);
 	groups[2].memory_stays = true;
 	for (unsigned i = 3; i < 7; i++) {
+		groups[i].ran_on = ON(0, 0, 0, 0);
 		groups[i].demand_cpus = 2;
 		groups[i].wanted_cpus = groups[i].running = 0;
 	}
-	propose(groups, 7, 0, found);
-	assert_int_not_equal(found[2].node, 0);
-	for (unsigned i = 3; i < 7; i++)
-		groups[i].wanted_cpus = 2; /* all nodes have the same load */
-	propose(groups, 7, 0, found);
-	assert_int_equal(found[2].node, 0);
-}
-
-/* A group that is not eligible yet keeps running where it is, and counts there. */
-static void test_young_groups_count_where_they_run(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 1, 0, 0}, there[NODES] = {2, 0, 0, 0};
-	struct nm_place_group groups[2] = {group_of(2, ran), group_of(2, there)};
-	struct nm_place_proposal found[2];
-	propose(groups, 1, 0, found);
-	assert_int_equal(found[0].node, -1); /* the machine is idle */
-	groups[1].age_s = 0.05;
-	nodes[2].cores = nodes[3].cores = 0;
-	propose(groups, 2, 0, found);
-	assert_int_equal(found[1].reason, NM_PLACE_YOUNG);
-	assert_int_equal(found[0].node, 1);
-}
-
-static void test_ineligible_groups(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {2, 0, 0, 0};
-	static const bool nowhere[NODES] = {false, false, false, false};
-	static const double apart[NODES] = {1, 1, 0, 0};
-	const struct nm_place_group group = group_of(2, ran);
-	struct nm_place_proposal found;
-	struct {
-		enum nm_place_reason reason;
-		struct nm_place_group group;
-	} cases[] = {
-		{NM_PLACE_YOUNG, group},   {NM_PLACE_YOUNG, group},   {NM_PLACE_OBSERVED, group},
-		{NM_PLACE_IDLE, group},	   {NM_PLACE_BARRED, group},  {NM_PLACE_HAS_HOME, group},
-		{NM_PLACE_NO_ROOM, group}, {NM_PLACE_NO_ROOM, group},
-	};
-	cases[0].group.age_s = 0.05;
-	cases[1].group.awaits_query = true;
-	cases[1].group.age_s = 60;
-	cases[2].group.age_s = 60;
-	cases[3].group.demand_cpus = 0.05;
-	cases[4].group.barred = true;
-	cases[5].group.home = 1;
-	cases[6].group.allowed = nowhere;
-	cases[7].group.ran_on = apart;
-	cases[7].group.anon_bytes = 8ULL << 30;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		propose(&cases[i].group, 1, 0, &found);
-		assert_int_equal(found.node, -1);
-		assert_int_equal(found.reason, cases[i].reason);
-		assert_true(nm_place_reason_text(found.reason)[0] != '\0');
-	}
-	struct nm_place_group old = group;
-	old.age_s = old.observed_s = 60;
-	propose(&old, 1, 0, &found);
-	assert_int_equal(found.node, 0);
-}
-
-/* If pages take long to move, a young process is gathered beside its memory or stays with it; a
- * long-running one eventually gets a home. */
-static void test_memory_too_expensive_to_move(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 1, 0, 0};
-	struct nm_place_group groups[4] = {group_of(2, ran), group_of(2, ran), group_of(2, ran),
-					   group_of(2, ran)};
 	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 4,
-		.page_ns = 1e5}; /* 3.3 s for 64 MiB */
-	struct nm_place_proposal found[4];
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].busy_cpus = k < 2 ? 4 : 0;
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 7};
+	load_nodes(groups, 7, NULL);
 	nm_place_propose(&view, found);
-	unsigned taken = 0;
-	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(found[i].node >= 0, i < 2);
-		assert_true(i < 2 || found[i].reason == NM_PLACE_TOO_COSTLY);
-		taken |= i < 2 ? 1U << found[i].node : 0;
-		groups[i].age_s = groups[i].observed_s = groups[i].lost_s = 20;
-	}
-	assert_int_equal(taken, 0x3);
+	assert_int_equal(found[2].node, -1);
+	assert_int_equal(found[2].reason, NM_PLACE_NO_ROOM);
+	assert_true(fabs(found[2].gain - GAIN(TIME(10, 0, 0.25), TIME(21, 0, 0))) < 1e-6);
+	for (unsigned i = 3; i < 7; i++)
+		groups[i].wanted_cpus = 2; /* 11 of 8 CPUs are in demand */
 	nm_place_propose(&view, found);
-	taken = 0;
-	for (unsigned i = 0; i < 4; i++) {
-		assert_in_range(found[i].node, 0, NODES - 1);
-		taken |= 1U << found[i].node;
-	}
-	assert_int_equal(taken, 0xf);
+	assert_true(found[2].node >= 0);
+	assert_int_equal(found[2].reason, NM_PLACE_WAITING);
 }
 
-/* If memory is not moved, a home is assigned only if it is nearer to the memory. */
-static void test_memory_that_stays(void **state)
+/* A group that has a home gets no other one. */
+static void test_a_home_is_assigned_once(void **state)
 {
 	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 1}, memory[NODES] = {0, 0.25, 0.5, 0.25},
-			    apart[NODES] = {0.5, 0, 0, 0.5};
-	struct nm_place_group group = group_of(2, ran);
-	const struct nm_place_view view = {.topology = &topology, .nodes = nodes, .groups = &group,
-					   .nr_groups = 1, .memory_stays = true};
+	struct nm_place_group group =
+		completed((struct nm_place_group){.running = 2, .ran_on = ON(1, 1, 0, 0)}, false);
 	struct nm_place_proposal found;
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].busy_cpus = 2;
-	nodes[0].busy_cpus = nodes[3].busy_cpus = 3;
-	nodes[1].busy_cpus = nodes[2].busy_cpus = 0;
-	group.memory_on = memory;
-	nm_place_propose(&view, &found);
-	assert_int_equal(found.node, 2);
-	nodes[0].busy_cpus = nodes[3].busy_cpus = 1;
-	nodes[1].busy_cpus = nodes[2].busy_cpus = 2;
-	group.memory_on = apart;
-	nm_place_propose(&view, &found);
+	group.home = 3;
+	nm_place_propose(
+		&(struct nm_place_view){
+			.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1},
+		&found);
 	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_TOO_COSTLY);
-}
-
-/* A group that stays spread keeps running where it is and leaves no capacity for another. */
-static void test_unplaced_groups_use_capacity(void **state)
-{
-	(void)state;
-	static const double apart[NODES] = {1, 0, 1, 0}, other[NODES] = {0, 1, 0, 1};
-	static const double memory[NODES] = {0.9, 0.1, 0, 0};
-	struct nm_place_group groups[2] = {group_of(2, apart), group_of(2, other)};
-	struct nm_place_proposal found[2];
-	groups[1].memory_on = memory;
-	propose(groups, 2, 0, found);
-	assert_int_equal(found[0].reason, NM_PLACE_SPREAD);
-	assert_int_equal(found[1].node, 1); /* with its memory, which is on node 0 */
-}
-
-/* Successive programs leave CPUs idle for moments: the machine is in demand nevertheless. */
-static void test_recent_demand_counts(void **state)
-{
-	(void)state;
-	static const double apart[NODES] = {1, 0, 1, 0};
-	struct nm_place_group group = group_of(2, apart);
-	struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	struct nm_place_proposal found;
-	nodes[0].busy_cpus = nodes[2].busy_cpus = 1;
-	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-	view.recent_demand = 7;
-	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
-}
-
-/* A program has loaded its data with one thread and continues with two: these have touched nothing
- * yet, so neither the location of its memory nor their first node is a reason to gather them on an
- * idle machine. */
-static void test_new_threads_are_left_spread(void **state)
-{
-	(void)state;
-	static const double there[NODES] = {1.9, 0.1, 0, 0}, memory[NODES] = {0.9, 0.1, 0, 0};
-	struct nm_place_group group = group_of(2, there);
-	struct nm_place_proposal found;
-	group.memory_on = memory;
-	group.age_s = group.observed_s = 60;
-	group.steady_s = 0.2;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-	group.steady_s = 2;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, 0);
-	group.age_s = 1; /* a young process cannot wait */
-	group.steady_s = 0.2;
-	propose(&group, 1, 0, &found);
-	assert_int_not_equal(found.reason, NM_PLACE_SPREAD);
-}
-
-/* A large process is placed once the location of its memory is known, a small one at once. */
-static void test_large_processes_wait_for_their_memory(void **state)
-{
-	(void)state;
-	static const double apart[NODES] = {1, 0, 1, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(2, apart);
-	struct nm_place_proposal found;
-	group.age_s = 0.15;
-	group.anon_bytes = 8 << 20;
-	propose(&group, 1, 1, &found);
-	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
-	group.anon_bytes = 1 << 30;
-	propose(&group, 1, 1, &found);
-	assert_int_equal(found.reason, NM_PLACE_YOUNG);
-	group.memory_on = memory;
-	propose(&group, 1, 1, &found);
-	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
-}
-
-/* Other load of up to 0.5 CPUs on a node can use another CPU. */
-static void test_light_load_of_others_uses_no_capacity(void **state)
-{
-	(void)state;
-	static const double apart[NODES] = {0, 1, 0, 1};
-	struct nm_place_group group = group_of(2, apart);
-	struct nm_place_proposal found;
-	for (unsigned k = 0; k < NODES; k++)
-		nodes[k].free_bytes = 1ULL << 30;
-	propose(&group, 1, 1, &found);
-	assert_true(found.node >= 0);
-	propose(&group, 1, 1.5, &found);
-	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
-}
-
-/* On a fully used machine, a process that is too expensive to move does not block a home: it will
- * run elsewhere. */
-static void test_large_processes_do_not_block_homes(void **state)
-{
-	(void)state;
-	static const double ran[4][NODES] = {
-		{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 1}};
-	struct nm_place_group groups[4];
-	struct nm_place_proposal found[4];
-	unsigned placed = 0;
-	for (unsigned i = 0; i < 4; i++)
-		groups[i] = group_of(2, ran[i]);
-	groups[0].anon_bytes = 8ULL << 30;
-	propose(groups, 4, 0, found);
-	for (unsigned i = 1; i < 4; i++)
-		placed += found[i].node >= 0;
-	assert_int_equal(placed, 3);
+	assert_int_equal(found.reason, NM_PLACE_HAS_HOME);
+	assert_int_equal(found.nr_candidates, 0);
 }
 
 /* ---- end of homes ---- */
 
-/* For example a server: its single thread answers others, so it runs where these wake it. */
-static void test_woken_threads_stay_with_their_wakers(void **state)
-{
-	static const double ran[NODES] = {0, 1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	struct nm_place_proposal found;
-	(void)state;
-	group.memory_on = memory;
-	group.burst_s = 0.0015;
-	/* It does not sleep, but is preempted by threads of others. */
-	propose(&group, 1, 1, &found);
-	assert_true(found.node >= 0);
-	group.demand_cpus = 0.6;
-	propose(&group, 1, 1, &found);
-	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_OFTEN_WOKEN);
-	/* It computes. */
-	group.burst_s = 0.004;
-	propose(&group, 1, 1, &found);
-	assert_true(found.node >= 0);
-	/* Unknown. */
-	group.burst_s = 0;
-	propose(&group, 1, 1, &found);
-	assert_true(found.node >= 0);
-	/* Threads that wake each other are packed on a busy machine. */
-	static const double apart[NODES] = {1, 1, 0, 0};
-	group = group_of(2, apart);
-	group.burst_s = 0.0015;
-	propose(&group, 1, 1, &found);
-	assert_true(found.node >= 0);
-}
-
-/* A home assigned while a program loaded its data ends when the program serves others. */
-static void test_a_home_ends_if_its_thread_is_woken_by_others(void **state)
-{
-	static const double ran[NODES] = {0, 1, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+/* clang-format off */
+/* Homes on node 0, assigned because of remote memory when `home_max_running` threads ran. */
+static const struct {
+	const char *name;
+	struct nm_place_group group;
+	const double *others, *cores;
 	enum nm_place_reason reason;
-	(void)state;
-	group.home = 1;
-	group.home_reason = NM_PLACE_SINGLE;
-	group.home_max_running = 1;
-	group.burst_s = 0.0005; /* preempted by other threads all the time */
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_SINGLE);
-	group.demand_cpus = 0.6;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_OFTEN_WOKEN);
-	group.burst_s = 0.0015; /* so close to the threshold that it would alternate */
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_SINGLE);
-}
+} homes[] = {
+#define KEPT .reason = NM_PLACE_REMOTE
+	{"as it was", {.running = 2, .home_max_running = 2, .ran_on = ON(2, 0, 0, 0)}, KEPT},
+	{"memory that may still follow",
+	 {.running = 1, .home_max_running = 1, .ran_on = ON(1, 0, 0, 0),
+	  .memory_on = ON(0, 0, 1, 0)},
+	 KEPT},
+	{"memory that stays elsewhere",
+	 {.running = 1, .home_max_running = 1, .ran_on = ON(1, 0, 0, 0),
+	  .memory_on = ON(0, 0, 1, 0), .memory_stays = true},
+	 .reason = NM_PLACE_FIXED},
+	{"this was known", /* it would leave the best node that has capacity again and again */
+	 {.running = 1, .home_max_running = 1, .ran_on = ON(1, 0, 0, 0),
+	  .memory_on = ON(0, 0, 1, 0), .memory_stays = true, .home_despite_memory = true},
+	 KEPT},
+	{"its memory stays here",
+	 {.running = 1, .home_max_running = 1, .ran_on = ON(1, 0, 0, 0),
+	  .memory_on = ON(1, 0, 0, 0), .memory_stays = true},
+	 KEPT},
+	{"a pinned thread uses memory on node 1",
+	 {.running = 2, .home_max_running = 2, .fixed_cpus = 1, .ran_on = ON(1, 1, 0, 0),
+	  .fixed_on = ON(0, 1, 0, 0)},
+	 .reason = NM_PLACE_PINNED},
+	{"preempted all the time",
+	 {.running = 1, .home_max_running = 1, .burst_s = 0.0005, .ran_on = ON(1, 0, 0, 0)},
+	 KEPT},
+	{"woken all the time",
+	 {.running = 1, .home_max_running = 1, .demand_cpus = 0.6, .burst_s = 0.0005,
+	  .ran_on = ON(0.6, 0, 0, 0)},
+	 .reason = NM_PLACE_OFTEN_WOKEN},
+	{"so close to the threshold that it would alternate",
+	 {.running = 1, .home_max_running = 1, .demand_cpus = 0.6, .burst_s = 0.0015,
+	  .ran_on = ON(0.6, 0, 0, 0)},
+	 KEPT},
+	/* Two wait at home (0.75 with a tolerance of half a CPU), or memory is at 20.75. */
+	{"four threads instead of two",
+	 {.running = 4, .home_max_running = 2, .ran_on = ON(2, 0, 0, 0)},
+	 .reason = NM_PLACE_SPREAD},
+	{"four threads were known",
+	 {.running = 4, .home_max_running = 4, .ran_on = ON(2, 0, 0, 0)}, KEPT},
+	{"four threads, and eight cores",
+	 {.running = 4, .home_max_running = 2, .ran_on = ON(4, 0, 0, 0)}, .cores = ON(8, 8, 8, 8),
+	 KEPT},
+	{"and a controller for two of them",
+	 {.running = 4, .home_max_running = 2, .cpu_traffic = 3e9, .ran_on = ON(4, 0, 0, 0)},
+	 .cores = ON(8, 8, 8, 8), .reason = NM_PLACE_SPREAD},
+	{"they would wait elsewhere, too",
+	 {.running = 4, .home_max_running = 2, .ran_on = ON(2, 0, 0, 0)},
+	 .others = ON(0, 4, 4, 4), KEPT},
+#undef KEPT
+};
+/* clang-format on */
 
-/* The program started with two threads, alone or beside others, and its node is too small for
- * more. */
-static void test_a_home_for_two_threads_does_not_hold_eight(void **state)
+static void test_homes_end_with_their_reason(void **state)
 {
-	static const double ran[NODES] = {1, 0, 0, 0};
-	static const enum nm_place_reason given[] = {NM_PLACE_MEMORY, NM_PLACE_SEPARATE};
-	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
-		struct nm_place_group group = group_of(1, ran);
-		const struct nm_place_view view = {
-			.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	EACH_ROW(row, homes)
+	{
+		struct nm_place_group group = completed(row->group, false);
 		enum nm_place_reason reason;
-		group.home = 0;
-		group.home_reason = given[i];
-		group.home_max_running = 2;
-		group.running = group.max_running = 2 * (unsigned)nodes[0].cores;
-		group.demand_cpus = group.wanted_cpus = 2 * nodes[0].cores;
-		nm_place_find_expired(&view, &reason);
-		assert_int_equal(reason, NM_PLACE_SPREAD);
-		group.home_max_running = group.running; /* it knew all of them */
-		nm_place_find_expired(&view, &reason);
-		assert_int_equal(reason, given[i]);
+		set_up(state);
+		group.home_reason = NM_PLACE_REMOTE;
+		for (unsigned k = 0; k < NODES; k++)
+			nodes[k].cores = row->cores ? row->cores[k] : nodes[k].cores;
+		load_nodes(&group, 1, row->others);
+		nm_place_find_expired(&(struct nm_place_view){.topology = &topology,
+							      .nodes = nodes,
+							      .groups = &group,
+							      .nr_groups = 1},
+				      &reason);
+		CHECK(row, reason == row->reason);
+		group.home = -1;
+		nm_place_find_expired(&(struct nm_place_view){.topology = &topology,
+							      .nodes = nodes,
+							      .groups = &group,
+							      .nr_groups = 1},
+				      &reason);
+		CHECK(row, reason == NM_PLACE_REMOTE);
 	}
 }
 
-/* It does not get a home because of the work of its threads so far either. */
-static void test_threads_that_have_just_started_count_first(void **state)
-{
-	static const double ran[NODES] = {1.2, 0, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	struct nm_place_proposal found;
-	(void)state;
-	group.age_s = 1.5;
-	propose(&group, 1, 0, &found);
-	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
-	group.creating = true;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.reason, NM_PLACE_YOUNG);
-}
+/* clang-format off */
+/* Two groups, with homes on node 0 unless .home is -1; which of them give it up. */
+static const struct {
+	const char *name;
+	struct nm_place_group groups[2];
+	const double *busy; /* by all */
+	bool given_up[2];
+} yields[] = {
+#define TWO {.running = 2, .ran_on = ON(2, 0, 0, 0)}
+	{"the smaller one, beside idle nodes",
+	 {TWO, {.running = 1, .ran_on = ON(2, 0, 0, 0)}}, ON(0, 0, 0, 0), {false, true}},
+	{"no node is idle",
+	 {TWO, {.running = 1, .ran_on = ON(2, 0, 0, 0)}}, ON(0, 2, 2, 2), {false, false}},
+	{"a node full of pinned threads of others",
+	 {{.running = 2, .ran_on = ON(0.4, 0, 0, 0)}}, ON(2, 0, 0, 0), {true}},
+	{"of its own threads", {TWO}, ON(2, 0, 0, 0), {false}},
+	{"load that was accepted",
+	 {{.running = 2, .demand_cpus = 2.1, .ran_on = ON(2, 0, 0, 0)}}, ON(2.3, 0.3, 0.3, 0.3),
+	 {false}},
+	{"a CPU more",
+	 {{.running = 2, .demand_cpus = 2.1, .ran_on = ON(2, 0, 0, 0)}}, ON(3.3, 0.3, 0.3, 0.3),
+	 {true}},
+	{"others can run elsewhere",
+	 {{.running = 2, .ran_on = ON(1, 0, 0, 0)}, {.running = 2, .home = -1, .ran_on = ON(2, 0, 0, 0)}},
+	 ON(3, 0, 0, 0), {false, false}},
+	{"others must run there",
+	 {{.running = 2, .ran_on = ON(1, 0, 0, 0)},
+	  {.running = 2, .home = -1, .ran_on = ON(2, 0, 0, 0), .allowed = MAY(true, false, false, false)}},
+	 ON(3, 0, 0, 0), {true, false}},
+	{"the one that grew, not its neighbour that fits",
+	 {{.running = 1, .ran_on = ON(1, 0, 0, 0)}, {.running = 6, .ran_on = ON(1, 0, 0, 0)}},
+	 ON(0, 0, 0, 0), {false, true}},
+#undef TWO
+};
+/* clang-format on */
 
-/* Its memory stays on node 0, which was unknown when node 2 was assigned. */
-static void test_a_home_ends_if_memory_stays(void **state)
-{
-	static const double ran[NODES] = {0, 0, 1, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	struct nm_place_proposal found;
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	enum nm_place_reason reason;
-	(void)state;
-	group.memory_on = memory;
-	group.home = 2;
-	group.home_reason = NM_PLACE_MEMORY;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_MEMORY);
-	group.memory_stays = true;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_FIXED);
-	group.home = -1;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, 0);
-	/* It must not leave the best node that has capacity repeatedly. */
-	group.home = 2;
-	group.home_despite_memory = true;
-	nm_place_find_expired(&view, &reason);
-	assert_int_equal(reason, NM_PLACE_MEMORY);
-}
-
-/* A home for one thread is not kept for eight on an idle machine; one that is still large enough is
- * kept. */
-static void test_a_home_ends_with_its_reason(void **state)
+static void test_homes_yield(void **state)
 {
 	(void)state;
-	static const double ran[NODES] = {2, 0, 0, 0};
-	static const enum nm_place_reason given[] = {NM_PLACE_SINGLE, NM_PLACE_RUNS_THERE,
-						     NM_PLACE_SMALL, NM_PLACE_MEMORY,
-						     NM_PLACE_SEPARATE};
-	struct nm_place_group groups[5];
-	enum nm_place_reason reasons[5];
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 5};
-	for (unsigned i = 0; i < 5; i++) {
-		groups[i] = group_of(1, ran);
-		groups[i].home = 0;
-		groups[i].home_reason = given[i];
-		groups[i].home_max_running = 1;
-		groups[i].age_s = 60;
-		groups[i].demand_cpus = 0.5;
+	EACH_ROW(row, yields)
+	{
+		struct nm_place_group groups[2];
+		bool given_up[2];
+		size_t count = row->groups[1].ran_on ? 2 : 1;
+		for (size_t i = 0; i < count; i++)
+			groups[i] = completed(row->groups[i], false);
+		for (unsigned k = 0; k < NODES; k++)
+			nodes[k].busy_cpus = row->busy[k];
+		nm_place_yield(&(struct nm_place_view){.topology = &topology,
+						       .nodes = nodes,
+						       .groups = groups,
+						       .nr_groups = count},
+			       given_up);
+		for (size_t i = 0; i < count; i++)
+			CHECK(row, given_up[i] == row->given_up[i]);
 	}
-	nm_place_find_expired(&view, reasons);
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(reasons[i], given[i]);
-	for (unsigned i = 0; i < 5; i++)
-		groups[i].running = groups[i].max_running = 8;
-	nm_place_find_expired(&view, reasons);
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(reasons[i], i < 3 ? NM_PLACE_SPREAD : given[i]);
-	/* On a busy machine it is kept apart from others instead. */
-	for (unsigned i = 0; i < 5; i++)
-		groups[i].demand_cpus = 1.5;
-	nm_place_find_expired(&view, reasons);
-	assert_int_equal(reasons[0], NM_PLACE_SEPARATE);
 }
 
-/* A program that once ran eight threads and now runs one is not a single-threaded program. */
-static void test_a_serial_phase_is_not_a_single_thread(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	struct nm_place_proposal found;
-	group.age_s = group.observed_s = 60;
-	group.max_running = 8;
-	propose(&group, 1, 0, &found);
-	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-}
-
-static void test_yields_only_beside_idle_nodes(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {2, 0, 0, 0};
-	struct nm_place_group groups[2] = {group_of(2, ran), group_of(1, ran)};
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 2};
-	bool given_up[2];
-	groups[0].home = groups[1].home = 0;
-	nm_place_yield(&view, given_up);
-	assert_false(given_up[0]);
-	assert_true(given_up[1]);
-	for (unsigned k = 1; k < NODES; k++)
-		nodes[k].busy_cpus = 2;
-	nm_place_yield(&view, given_up);
-	assert_false(given_up[0] || given_up[1]);
-}
-
-/* Eight threads that their owner has pinned to the node of a home of two: no demand of the home,
- * but a full node. */
-static void test_homes_yield_to_load_of_others(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {0.4, 0, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	bool given_up;
-	group.home = 0;
-	nodes[0].busy_cpus = 2;
-	nm_place_yield(&view, &given_up);
-	assert_true(given_up);
-	/* They are threads of the process itself. */
-	static const double own[NODES] = {2, 0, 0, 0};
-	group.ran_on = own;
-	nm_place_yield(&view, &given_up);
-	assert_false(given_up);
-}
-
-/* Load that was accepted when the home was assigned does not end it, on small nodes either. */
-static void test_homes_yield_to_more_than_accepted_load(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {2, 0, 0, 0};
-	struct nm_place_group group = group_of(2, ran);
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	bool given_up;
-	group.demand_cpus = 2.1;
-	propose(&group, 1, 0.3, &(struct nm_place_proposal){0});
-	group.home = 0;
-	nm_place_yield(&view, &given_up);
-	assert_false(given_up);
-	nodes[0].busy_cpus += 1;
-	nm_place_yield(&view, &given_up);
-	assert_true(given_up);
-}
-
-/* A process without a home can run elsewhere, so the home on its node stays. A bound one cannot. */
-static void test_homes_do_not_yield_to_movable_processes(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 0}, two[NODES] = {2, 0, 0, 0};
-	static const bool here_alone[NODES] = {true, false, false, false};
-	struct nm_place_group groups[2] = {group_of(2, ran), group_of(2, two)};
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 2};
-	bool given_up[2];
-	groups[0].home = 0;
-	nodes[0].busy_cpus = 3;
-	nm_place_yield(&view, given_up);
-	assert_false(given_up[0]);
-	groups[1].allowed = here_alone;
-	nm_place_yield(&view, given_up);
-	assert_true(given_up[0]);
-}
-
-/* The process that grew yields, not its neighbour that fits. */
-static void test_oversized_groups_yield_first(void **state)
-{
-	(void)state;
-	static const double ran[NODES] = {1, 0, 0, 0};
-	struct nm_place_group groups[2] = {group_of(1, ran), group_of(6, ran)};
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 2};
-	bool given_up[2];
-	groups[0].home = groups[1].home = 0;
-	nm_place_yield(&view, given_up);
-	assert_false(given_up[0]);
-	assert_true(given_up[1]);
-}
-
-/* ---- verdicts ---- */
+/* ---- costs ---- */
 
 /* Local memory costs nothing; the cost of a move is estimated first, and then measured. */
 static void test_cost_of_remote_memory(void **state)
@@ -900,8 +711,8 @@ static void test_cost_of_moves(void **state)
 	assert_true(cost.page_ns > before);
 }
 
-/* One domain, whose moves take as long as it likes, neither stops the moves of others nor makes them
- * appear free of charge; alone it is believed within a factor of four. */
+/* One domain, whose moves take as long as it likes, neither stops the moves of others nor makes
+ * them appear free of charge; alone it is believed within a factor of four. */
 /* SECURITY: page-cost */
 static void test_one_domain_teaches_no_cost(void **state)
 {
@@ -922,62 +733,115 @@ static void test_one_domain_teaches_no_cost(void **state)
 	assert_true(nm_place_migration_cost_s(cost.page_ns, 1 << 20) > 0.9 * guess);
 }
 
-static void test_verdicts_can_fail(void **state)
+/* ---- verdicts ---- */
+
+/* clang-format off */
+/* Changes from `before` to `after`; measures that are not given are not known. */
+static const struct {
+	const char *name;
+	struct nm_place_measure before, after;
+	struct nm_place_context context; /* the tolerance is 5 % */
+	enum nm_verdict_kind kind;
+	enum nm_measure by;
+	double change;
+} verdicts[] = {
+#define DISTANCE(d) .distance = d, .accesses = 500
+#define SPEED(p, deviation, count)                                                                 \
+	.performance = p, .performance_variance = (deviation) * (deviation), .intervals = count
+#define IMPROVED(measure, value) .kind = NM_VERDICT_IMPROVED, .by = measure, .change = value
+#define NEUTRAL(measure, value) .kind = NM_VERDICT_NEUTRAL, .by = measure, .change = value
+#define ROLLED_BACK(measure, value) .kind = NM_VERDICT_ROLLED_BACK, .by = measure, .change = value
+#define INCONCLUSIVE .kind = NM_VERDICT_INCONCLUSIVE, .by = NM_BY_NOTHING, .change = NAN
+	{"nearer", {DISTANCE(25)}, {DISTANCE(10)}, IMPROVED(NM_BY_DISTANCE, 1.5)},
+	{"farther", {DISTANCE(10)}, {DISTANCE(25)}, ROLLED_BACK(NM_BY_DISTANCE, -0.6)},
+	{"as near", {DISTANCE(25)}, {DISTANCE(25)}, NEUTRAL(NM_BY_DISTANCE, 0)},
+	{"no samples", {DISTANCE(25)}, {.distance = 25}, INCONCLUSIVE},
+	{"slower", {SPEED(2e9, 0, 0)}, {SPEED(1.5e9, 0, 0)}, ROLLED_BACK(NM_BY_PERFORMANCE, -0.25)},
+	{"faster", {SPEED(1e9, 0, 0)}, {SPEED(1.5e9, 0, 0)}, IMPROVED(NM_BY_PERFORMANCE, 0.5)},
+	{"others became as much faster", {SPEED(1e9, 0, 0)}, {SPEED(1.5e9, 0, 0)},
+	 .context = {.performance_drift = 0.5}, NEUTRAL(NM_BY_PERFORMANCE, 0)},
+	{"others became as much nearer", {DISTANCE(25)}, {DISTANCE(10)}, .context = {.distance_drift = 1.5},
+	 NEUTRAL(NM_BY_DISTANCE, 0)},
+	{"it hardly ran", {SPEED(2e9, 0, 0)}, {.run_s = 0.1, SPEED(1e9, 0, 0)}, INCONCLUSIVE},
+	{"nearer, but as fast", {DISTANCE(25), SPEED(1e9, 0, 0)}, {DISTANCE(10), SPEED(1e9, 0, 0)},
+	 NEUTRAL(NM_BY_PERFORMANCE, 0)},
+	{"nearer, but slower", {DISTANCE(25), SPEED(1e9, 0, 0)}, {DISTANCE(10), SPEED(0.45e9, 0, 0)},
+	 ROLLED_BACK(NM_BY_PERFORMANCE, -0.55)},
+
+	/* All of its memory is local, and all of its threads wait for one controller. */
+	{"nearer, behind a full controller", {DISTANCE(25)}, {DISTANCE(10)},
+	 .context = {.controller_full = true}, NEUTRAL(NM_BY_DISTANCE, 1.5)},
+	{"farther", {DISTANCE(10)}, {DISTANCE(25)}, .context = {.controller_full = true},
+	 ROLLED_BACK(NM_BY_DISTANCE, -0.6)},
+	{"faster", {SPEED(1e9, 0, 0)}, {SPEED(2e9, 0, 0)}, .context = {.controller_full = true},
+	 IMPROVED(NM_BY_PERFORMANCE, 1)},
+
+	/* Gathered threads that queue. In 4 s of CPU time they wait for `delay_s`. */
+	{"waits, while CPUs are idle", {.delay_s = 0}, {.delay_s = 2}, .context = {.cpus_idle = true},
+	 ROLLED_BACK(NM_BY_DELAY, -0.5)},
+	{"nearer, but waits", {DISTANCE(25)}, {DISTANCE(10), .delay_s = 2}, .context = {.cpus_idle = true},
+	 ROLLED_BACK(NM_BY_DELAY, -0.5)},
+	{"waits as everywhere", {.delay_s = 0}, {.delay_s = 2}, INCONCLUSIVE},
+	{"others wait as long", {.delay_s = 4}, {.delay_s = 8},
+	 .context = {.cpus_idle = true, .waiting_drift = 1}, INCONCLUSIVE},
+	{"15 % longer", {.delay_s = 40}, {.delay_s = 46}, .context = {.cpus_idle = true}, INCONCLUSIVE},
+	{"twice as long", {.delay_s = 4}, {.delay_s = 8}, .context = {.cpus_idle = true},
+	 ROLLED_BACK(NM_BY_DELAY, -1)},
+
+	/* The standard error of the mean of N intervals is the deviation / √N. */
+	{"10 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.9e9, 0, 1)}, INCONCLUSIVE},
+	{"10 % slower, ± 1 %", {SPEED(1e9, 0.1e9, 100)}, {SPEED(0.9e9, 0, 100)}, ROLLED_BACK(NM_BY_PERFORMANCE, -0.1)},
+	{"30 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.7e9, 0, 1)}, ROLLED_BACK(NM_BY_PERFORMANCE, -0.3)},
+	{"20 % slower, ± 10 %: it may be 0", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.8e9, 0, 1)}, INCONCLUSIVE},
+	{"no change, ± 10 %: none is found", {SPEED(1e9, 0.1e9, 1)}, {SPEED(1e9, 0, 1)}, INCONCLUSIVE},
+	{"no change, ± 1 %", {SPEED(1e9, 0.1e9, 100)}, {SPEED(1e9, 0, 100)}, NEUTRAL(NM_BY_PERFORMANCE, 0)},
+	{"no change, ± 10 % afterwards", {SPEED(1e9, 0, 1)}, {SPEED(1e9, 0.1e9, 1)}, INCONCLUSIVE},
+	{"distances of 20 ± 2",
+	 {DISTANCE(20), .distance_variance = 4, .intervals = 1}, {DISTANCE(20), .intervals = 1}, INCONCLUSIVE},
+	{"of 100 intervals",
+	 {DISTANCE(20), .distance_variance = 4, .intervals = 100}, {DISTANCE(20), .intervals = 100},
+	 NEUTRAL(NM_BY_DISTANCE, 0)},
+
+	/* With other threads it is another program. */
+	{"eight threads instead of two", {SPEED(1e9, 0, 0), .threads = 2},
+	 {SPEED(2e9, 0, 0), .threads = 8}, INCONCLUSIVE},
+	{"two instead of eight", {DISTANCE(25), .threads = 8}, {DISTANCE(10), .threads = 2}, INCONCLUSIVE},
+	{"three instead of four", {SPEED(1e9, 0, 0), .threads = 4},
+	 {SPEED(2e9, 0, 0), .threads = 3}, IMPROVED(NM_BY_PERFORMANCE, 1)},
+	{"eight that wait", {SPEED(1e9, 0, 0), .threads = 2},
+	 {SPEED(1e9, 0, 0), .threads = 8, .delay_s = 2}, .context = {.cpus_idle = true},
+	 ROLLED_BACK(NM_BY_DELAY, -0.5)},
+#undef DISTANCE
+#undef SPEED
+#undef IMPROVED
+#undef NEUTRAL
+#undef ROLLED_BACK
+#undef INCONCLUSIVE
+};
+/* clang-format on */
+
+static struct nm_place_measure measured(struct nm_place_measure measure)
 {
-	(void)state;
-	const struct nm_place_measure far = {
-		.run_s = 4, .distance = 25, .accesses = 500, .performance = NAN};
-	struct nm_place_measure near = far, waits = far, fast = far, slow = far, unsampled = far;
-	near.distance = 11;
-	waits.delay_s = 2;
-	const struct nm_place_context calm = {.cpus_idle = true, .tolerance = 0.05},
-				      faster = {.performance_drift = 1. / 3, .tolerance = 0.05};
-	fast.performance = 2e9;
-	slow.performance = 1.5e9;
-	unsampled.accesses = 0;
-	assert_int_equal(nm_place_judge(&far, &near, &calm).kind, NM_VERDICT_IMPROVED);
-	assert_int_equal(nm_place_judge(&near, &far, &calm).kind, NM_VERDICT_ROLLED_BACK);
-	assert_int_equal(nm_place_judge(&far, &far, &calm).kind, NM_VERDICT_NEUTRAL);
-	assert_int_equal(nm_place_judge(&far, &unsampled, &calm).kind, NM_VERDICT_INCONCLUSIVE);
-	assert_int_equal(nm_place_judge(&fast, &slow, &calm).kind, NM_VERDICT_ROLLED_BACK);
-	assert_int_equal(nm_place_judge(&slow, &fast, &calm).kind, NM_VERDICT_IMPROVED);
-	/* Nearer, but not faster: all other processes became as much faster meanwhile. */
-	assert_int_equal(nm_place_judge(&slow, &fast, &faster).kind, NM_VERDICT_NEUTRAL);
-	/* Gathered: local, but queueing. */
-	near.delay_s = 2;
-	assert_int_equal(nm_place_judge(&far, &near, &calm).kind, NM_VERDICT_ROLLED_BACK);
-	assert_int_equal(nm_place_judge(&far, &waits, &calm).kind, NM_VERDICT_ROLLED_BACK);
+	measure.run_s = measure.run_s > 0 ? measure.run_s : 4;
+	measure.distance = measure.distance > 0 ? measure.distance : (double)NAN;
+	measure.performance = measure.performance > 0 ? measure.performance : (double)NAN;
+	return measure;
 }
 
-/* All of its memory is local, and all of its threads wait for one controller. */
-static void test_near_is_no_improvement_behind_a_full_controller(void **state)
+static void test_verdicts(void **state)
 {
 	(void)state;
-	const struct nm_place_measure far = {
-		.run_s = 4, .distance = 25, .accesses = 500, .performance = NAN};
-	struct nm_place_measure near = far, slow = far, fast = far;
-	const struct nm_place_context full = {.controller_full = true, .tolerance = 0.05};
-	near.distance = 10;
-	slow.performance = 1e9;
-	fast.performance = 2e9;
-	assert_int_equal(nm_place_judge(&far, &near, &full).kind, NM_VERDICT_NEUTRAL);
-	/* Measured performance counts, and so does memory that is farther. */
-	assert_int_equal(nm_place_judge(&near, &far, &full).kind, NM_VERDICT_ROLLED_BACK);
-	assert_int_equal(nm_place_judge(&slow, &fast, &full).kind, NM_VERDICT_IMPROVED);
-}
-
-/* Nearer, but as fast as before, or slower. */
-static void test_performance_overrides_the_distance(void **state)
-{
-	(void)state;
-	const struct nm_place_context calm = {.cpus_idle = true, .tolerance = 0.05};
-	const struct nm_place_measure before = {
-		.run_s = 4, .distance = 25, .accesses = 500, .performance = 1e9};
-	struct nm_place_measure after = before;
-	after.distance = 10;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_NEUTRAL);
-	after.performance = 0.45e9;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_ROLLED_BACK);
+	EACH_ROW(row, verdicts)
+	{
+		const struct nm_place_measure before = measured(row->before),
+					      after = measured(row->after);
+		struct nm_place_context context = row->context;
+		context.tolerance = 0.05;
+		const struct nm_judgement found = nm_place_judge(&before, &after, &context);
+		CHECK(row, found.kind == row->kind && found.by == row->by);
+		CHECK(row, isnan(row->change) ? isnan(found.change)
+					      : fabs(found.change - row->change) < 1e-9);
+	}
 }
 
 /* A controller is full at the highest traffic that was observed, if that is much at all. */
@@ -993,25 +857,6 @@ static void test_a_controller_is_full_at_the_highest_traffic(void **state)
 	assert_false(nm_place_is_controller_full(&view, 2));
 	view.max_traffic = 0; /* not known */
 	assert_false(nm_place_is_controller_full(&view, 2));
-}
-
-/* On a busier machine all processes wait longer, which does not end a home. */
-static void test_waiting_is_relative(void **state)
-{
-	(void)state;
-	struct nm_place_context context = {.cpus_idle = true, .tolerance = 0.05};
-	struct nm_place_measure before = {
-		.run_s = 4, .delay_s = 40, .distance = NAN, .performance = NAN};
-	struct nm_place_measure after = before;
-	after.delay_s = 46; /* 1.5 s more for each second, at fourteen threads a CPU */
-	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
-	before.delay_s = 4;
-	after.delay_s = 8;
-	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_ROLLED_BACK);
-	context.waiting_drift = 1; /* others do too */
-	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
-	context = (struct nm_place_context){.cpus_idle = false, .tolerance = 0.05};
-	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 }
 
 /* A hundred processes of one domain that slow down together, as those of one user or one container
@@ -1030,70 +875,21 @@ static void test_domains_have_equal_weight(void **state)
 	assert_true(nm_place_domain_median(changes, 0, 7) == 7);
 }
 
-/* A metric that varies by 10 % from one interval to the next has not become worse by 10 %. */
-static void test_noise_is_no_change(void **state)
-{
-	(void)state;
-	const struct nm_place_context calm = {.cpus_idle = true, .tolerance = 0.05};
-	struct nm_place_measure before = {.run_s = 4, .distance = NAN, .performance = 1e9};
-	struct nm_place_measure after = before;
-	after.performance = 0.9e9;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_ROLLED_BACK);
-	before.performance_variance = 1e16;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_NEUTRAL);
-	after.performance = 0.7e9;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_ROLLED_BACK);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
-		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
-		cmocka_unit_test_setup(
-			test_memory_of_one_thread_gathers_only_what_its_controller_serves, set_up),
-		cmocka_unit_test_setup(test_a_thread_of_many_does_not_show_where_they_run, set_up),
-		cmocka_unit_test_setup(test_a_burst_gathers_nothing_without_counters, set_up),
-		cmocka_unit_test_setup(test_threads_near_their_memory_are_not_packed, set_up),
-		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
-		cmocka_unit_test_setup(test_a_home_for_two_threads_does_not_hold_eight, set_up),
-		cmocka_unit_test_setup(test_threads_that_have_just_started_count_first, set_up),
-		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
-		cmocka_unit_test_setup(test_a_home_ends_if_its_thread_is_woken_by_others, set_up),
-		cmocka_unit_test_setup(test_unplaced_groups_use_capacity, set_up),
-		cmocka_unit_test_setup(test_recent_demand_counts, set_up),
-		cmocka_unit_test_setup(test_new_threads_are_left_spread, set_up),
-		cmocka_unit_test_setup(test_large_processes_wait_for_their_memory, set_up),
-		cmocka_unit_test_setup(test_light_load_of_others_uses_no_capacity, set_up),
-		cmocka_unit_test_setup(test_large_processes_do_not_block_homes, set_up),
-		cmocka_unit_test_setup(test_homes_yield_to_load_of_others, set_up),
-		cmocka_unit_test_setup(test_homes_yield_to_more_than_accepted_load, set_up),
-		cmocka_unit_test_setup(test_homes_do_not_yield_to_movable_processes, set_up),
-		cmocka_unit_test_setup(test_oversized_groups_yield_first, set_up),
-		cmocka_unit_test_setup(test_a_home_ends_with_its_reason, set_up),
-		cmocka_unit_test_setup(test_a_serial_phase_is_not_a_single_thread, set_up),
-		cmocka_unit_test_setup(test_idle_machine_stays_spread, set_up),
-		cmocka_unit_test_setup(test_threads_are_gathered_at_their_memory, set_up),
-		cmocka_unit_test_setup(test_young_groups_are_kept_apart, set_up),
+		cmocka_unit_test_setup(test_scenes, set_up),
+		cmocka_unit_test_setup(test_crowds, set_up),
 		cmocka_unit_test_setup(test_a_lull_adds_no_capacity, set_up),
-		cmocka_unit_test_setup(test_young_groups_are_expected_within_their_limit, set_up),
-		cmocka_unit_test_setup(test_memory_is_assumed_where_threads_ran, set_up),
-		cmocka_unit_test_setup(test_a_single_thread_may_create_others, set_up),
-		cmocka_unit_test_setup(test_young_groups_count_where_they_run, set_up),
-		cmocka_unit_test_setup(test_ineligible_groups, set_up),
-		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
-		cmocka_unit_test_setup(test_memory_too_expensive_to_move, set_up),
-		cmocka_unit_test_setup(test_memory_that_stays, set_up),
-		cmocka_unit_test_setup(test_cost_of_remote_memory, set_up),
-		cmocka_unit_test_setup(test_cost_of_moves, set_up),
-		cmocka_unit_test_setup(test_one_domain_teaches_no_cost, set_up),
-		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
-		cmocka_unit_test_setup(test_near_is_no_improvement_behind_a_full_controller, set_up),
-		cmocka_unit_test_setup(test_performance_overrides_the_distance, set_up),
-		cmocka_unit_test_setup(test_a_controller_is_full_at_the_highest_traffic, set_up),
-		cmocka_unit_test_setup(test_waiting_is_relative, set_up),
-		cmocka_unit_test_setup(test_domains_have_equal_weight, set_up),
-		cmocka_unit_test_setup(test_noise_is_no_change, set_up),
+		cmocka_unit_test_setup(test_a_home_is_assigned_once, set_up),
+		cmocka_unit_test_setup(test_homes_end_with_their_reason, set_up),
+		cmocka_unit_test_setup(test_homes_yield, set_up),
+		cmocka_unit_test(test_cost_of_remote_memory),
+		cmocka_unit_test(test_cost_of_moves),
+		cmocka_unit_test(test_one_domain_teaches_no_cost),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_a_controller_is_full_at_the_highest_traffic),
+		cmocka_unit_test(test_domains_have_equal_weight),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

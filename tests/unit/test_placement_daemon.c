@@ -504,7 +504,7 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	live_s(20);
 	assert_int_equal(fake_asked.pages_asked, 2);
 	assert_int_equal(placed_of(1000)->home, 3);
-	assert_int_equal(placed_of(1000)->reason, NM_PLACE_MEMORY);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_REMOTE);
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 	assert_true(nm_home_state_shares(placed_of(1000))[3] == 1);
 	fake_asked.pages = NULL;

@@ -40,9 +40,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran, const
 		.running = threads,
 		.max_running = threads,
 		.age_s = 60,
-		.steady_s = 60,
 		.observed_s = 60,
-		.lost_s = 60,
 		.cpu_traffic = 1e9,
 		.anon_bytes = 64ULL << 20,
 		.ran_on = ran,
@@ -184,9 +182,9 @@ static void threads_pinned_later_end_a_home(void **state)
 	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.home = 3;
-	group.home_reason = NM_PLACE_MEMORY;
+	group.home_reason = NM_PLACE_REMOTE;
 	group.memory_on = on_3;
-	assert_int_equal(reason_at(&group), NM_PLACE_MEMORY);
+	assert_int_equal(reason_at(&group), NM_PLACE_REMOTE);
 	group.memory_on = parts;
 	assert_int_equal(reason_at(&group), NM_PLACE_PINNED);
 }
@@ -291,9 +289,8 @@ static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
 	assert_false(nm_place_could_run_elsewhere(&view, &group));
 }
 
-/* Threads near their memory on two nodes stay there, unless programs wait for the CPUs that they
- * may use: idle CPUs elsewhere do not count. */
-static void a_full_cpuset_keeps_programs_apart(void **state)
+/* Programs wait for the CPUs that they may use: idle CPUs elsewhere do not count. */
+static void threads_leave_a_full_node_of_their_cpuset(void **state)
 {
 	static const double ran[NODES] = {1, 1, 0, 0}, parts[NODES] = {0.5, 0.5, 0, 0};
 	static const double room[NODES] = {2, 2, 0, 0}, beyond[NODES] = {0};
@@ -301,19 +298,17 @@ static void a_full_cpuset_keeps_programs_apart(void **state)
 	(void)state;
 	struct nm_place_group group = group_of(2, ran, parts);
 	struct nm_place_proposal found;
-	group.local_share = 1;
 	group.allowed = allowed;
 	group.room = room;
 	group.beyond = beyond;
 	nodes[0].busy_cpus = 3.5; /* of others, on the same CPUs */
-	struct nm_place_view view = view_of(&group, 1);
-	view.threads_follow = true;
+	const struct nm_place_view view = view_of(&group, 1);
 	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
+	assert_int_equal(found.reason, NM_PLACE_WAITING);
 	assert_int_equal(found.node, 1);
 	nodes[0].busy_cpus = 2.5;
 	nm_place_propose(&view, &found);
-	assert_int_equal(found.reason, NM_PLACE_APART);
+	assert_int_equal(found.reason, NM_PLACE_REMOTE);
 }
 
 /* ---- memory that cannot follow ---- */
@@ -417,15 +412,15 @@ static void a_home_ends_when_its_memory_cannot_follow(void **state)
 	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.home = 2;
-	group.home_reason = NM_PLACE_MEMORY;
-	assert_int_equal(reason_at(&group), NM_PLACE_MEMORY);
+	group.home_reason = NM_PLACE_REMOTE;
+	assert_int_equal(reason_at(&group), NM_PLACE_REMOTE);
 	group.may_hold = only_0;
 	assert_int_equal(reason_at(&group), NM_PLACE_FIXED);
 	group.may_hold = NULL;
 	group.held_share = 0.9;
 	assert_int_equal(reason_at(&group), NM_PLACE_FIXED);
 	group.home_despite_memory = true;
-	assert_int_equal(reason_at(&group), NM_PLACE_MEMORY);
+	assert_int_equal(reason_at(&group), NM_PLACE_REMOTE);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -446,7 +441,7 @@ int main(void)
 		TEST(load_on_other_cpus_does_not_count),
 		TEST(groups_do_not_share_the_room),
 		TEST(homes_yield_to_idle_cpus_that_may_be_used),
-		TEST(a_full_cpuset_keeps_programs_apart),
+		TEST(threads_leave_a_full_node_of_their_cpuset),
 		TEST(confined_memory_is_joined_or_left),
 		TEST(memory_comes_to_where_it_may_be),
 		TEST(pinned_memory_is_where_it_is),
