@@ -50,6 +50,7 @@ static void test_text(void **state)
 		   "# TYPE numa_migrd_verdicts_total counter\n"
 		   "numa_migrd_verdicts_total{of=\"threads\",verdict=\"improved\"} 3\n");
 	assert_has("=\"inconclusive\"} 0\n"
+		   "numa_migrd_verdicts_total{of=\"threads\",verdict=\"unverified\"} 0\n"
 		   "numa_migrd_verdicts_total{of=\"pages\",verdict=\"improved\"} 1e+12\n");
 	assert_has("\nnuma_migrd_overhead_ratio 0.1\n");
 	assert_has("\nnuma_migrd_page_call_seconds_total 0.5\n");

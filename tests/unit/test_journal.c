@@ -398,12 +398,13 @@ static void test_a_home_names_the_process(void **state)
 	struct nm_decision decision = home_of_lu();
 	(void)state;
 	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_string_equal(
-		entry.text,
-		"Placed lu[4711] on node 7: remote memory, 20 % expected; 10 threads, 10.0 CPUs, "
-		"distance 19.9 \xe2\x86\x92 10.0, 3 MiB to migrate [#2]");
+	assert_string_equal(entry.text,
+			    "Placed lu[4711] on node 7: remote memory, 20 % expected; 10 threads, "
+			    "10.0 CPUs, distance 19.9 \xe2\x86\x92 10.0 [#2]");
 	assert_one_line();
 	assert_field("KIND", "home");
+	assert_field("BYTES_AWAY", "3145728"); /* no room for it in the line */
+	assert_field("EXPECTED_PERCENT", "19.8");
 	assert_field("DEMAND_CPUS", "10");
 	assert_field("AGE_S", "2.3");
 	nm_entry_decision(&entry, &dry_context, &decision, NULL);

@@ -110,7 +110,7 @@ static void memory_is_not_taken_from_pinned_threads(void **state)
 	group.fixed_on = group.fixed_has_run_on = pinned_there;
 	struct nm_place_proposal found = propose(&group);
 	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_PINNED);
+	assert_int_equal(found.reason, NM_PLACE_NO_ROOM); /* on node 1, the only one in question */
 }
 
 /* Each uses memory of its own; where it is on average does not matter. */
@@ -323,11 +323,11 @@ static void confined_memory_is_joined_or_left(void **state)
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.may_hold = only_0;
 	assert_int_equal(propose(&group).node, 0);
-	/* No home on the way either: its threads would stay remote when node 0 is idle again. */
+	/* If it has no room there, a neighbour of node 0 is nearer than node 2. */
 	set_up(state);
 	nodes[0].busy_cpus = 8;
-	assert_int_equal(propose(&group).node, -1);
-	assert_int_equal(propose(&group).reason, NM_PLACE_FIXED);
+	assert_int_equal(propose(&group).node, 1);
+	assert_true(propose(&group).distance_home == 21);
 	/* Without the restriction its memory follows. */
 	group.may_hold = NULL;
 	set_up(state);
@@ -357,7 +357,9 @@ static void pinned_memory_is_where_it_is(void **state)
 	assert_int_equal(found.node, 0);
 	set_up(state);
 	nodes[0].busy_cpus = 8;
-	assert_int_equal(propose(&group).node, -1);
+	found = propose(&group);
+	assert_int_equal(found.node, 1);
+	assert_true(fabs(found.distance_home - (0.9 * 21 + 0.1 * 10)) < 1e-9);
 	/* A small part does not decide, but is not expected to follow. */
 	group.held_share = 0.1;
 	set_up(state);
@@ -402,7 +404,10 @@ static void memory_of_a_device_stays(void **state)
 	if (found.node >= 0)
 		assert_true(found.bytes_away <= group.anon_bytes / 4 + 1);
 	nodes[0].busy_cpus = nodes[2].busy_cpus = 8;
-	assert_int_equal(propose(&group).node, -1); /* node 3 is farther away */
+	found = propose(&group); /* the quarter comes to it */
+	assert_int_equal(found.node, 3);
+	assert_true(fabs(found.distance_home - (0.25 * 10 + 0.75 * 31)) < 1e-9);
+	assert_true(found.bytes_away == group.anon_bytes / 4);
 }
 
 /* Memory has been pinned since, or the cpuset was changed. */
