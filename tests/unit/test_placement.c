@@ -403,6 +403,11 @@ static const struct crowd {
 	{"the larger one chooses first",
 	 {{.running = 1, .ran_on = ON(0, 0, 1, 0), .memory_on = ON(1, 0, 0, 0)}, A},
 	 .nodes = {1, 0}},
+	/* Node 3 has two cores, and two threads that stay with their memory. */
+	{"who stays counts where it runs",
+	 {{.running = 1, .ran_on = ON(1, 0, 0, 0), .memory_on = ON(0, 0, 0, 1)},
+	  {.running = 1, .ran_on = ON(0, 0, 0, 1)}, {.running = 1, .ran_on = ON(0, 0, 0, 1)}},
+	 .nodes = {0, -1, -1}, .reasons = {0, NM_PLACE_NO_GAIN, NM_PLACE_NO_GAIN}},
 	/* Each has 0.8 GiB to move to node 1, where 1 GiB is free. */
 #define C {.running = 1, .age_s = 60, .anon_bytes = 2048 * MIB, .ran_on = ON(1, 0, 0, 0), \
 	   .memory_on = ON(0.4, 0.6, 0, 0)}

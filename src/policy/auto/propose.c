@@ -266,6 +266,14 @@ static void choose_node(struct nm_loads *loads, const struct nm_place_group *gro
 		    nm_place_room(view, group, node);
 }
 
+/* Returns whether nearer memory could not save it much: it counts there before others choose. */
+static bool is_near(const struct nm_loads *loads, const struct nm_place_group *group)
+{
+	const struct nm_prediction stays = nm_predict_staying(loads, group);
+	double lost = stays.stalled * (stays.distance / NM_DISTANCE_LOCAL - 1);
+	return lost / (1 + lost) < GAIN_MIN;
+}
+
 /* Larger ones choose first. */
 static int by_demand(const void *one, const void *other)
 {
@@ -279,6 +287,7 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
 	nm_auto(nm_loads_clear) struct nm_loads loads = {0};
 	nm_autofree const struct nm_place_group **order =
 		nm_must(calloc(view->nr_groups + 1, sizeof(const struct nm_place_group *)));
+	nm_autofree bool *chosen = nm_must(calloc(view->nr_groups + 1, sizeof(*chosen)));
 	nm_loads_init(&loads, view);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
@@ -298,9 +307,15 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
 	qsort(order, view->nr_groups, sizeof(const struct nm_place_group *), by_demand);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		struct nm_place_proposal *proposal = &ret[order[i] - view->groups];
-		if (is_eligible(view, order[i], &proposal->reason))
-			choose_node(&loads, order[i], proposal);
+		chosen[i] = !is_eligible(view, order[i], &proposal->reason);
+		if (chosen[i] || !is_near(&loads, order[i]))
+			continue;
+		choose_node(&loads, order[i], proposal);
+		chosen[i] = true;
 	}
+	for (size_t i = 0; i < view->nr_groups; i++)
+		if (!chosen[i])
+			choose_node(&loads, order[i], &ret[order[i] - view->groups]);
 }
 
 /* ---- homes without a reason ---- */
