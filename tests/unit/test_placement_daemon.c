@@ -210,7 +210,7 @@ static void refused_moves_are_not_repeated(void **state)
 	fake_calm(world.fake);
 }
 
-/* Its two threads stay apart with a controller each, on an otherwise idle machine. */
+/* Its two threads are near their memory, on two nodes. */
 static void an_idle_machine_is_left_alone(void **state)
 {
 	(void)state;
@@ -219,7 +219,7 @@ static void an_idle_machine_is_left_alone(void **state)
 	begin_auto();
 	live_s(6);
 	assert_int_equal(placed_of(1000)->home, -1);
-	assert_int_equal(placed_of(1000)->reason, NM_PLACE_SPREAD);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_GAIN);
 	assert_int_equal(world.daemon.tally.applied, 0);
 }
 
@@ -239,10 +239,10 @@ static void begin_beside_its_full_memory(void)
 static void a_serial_start_does_not_bind_later_threads(void **state)
 {
 	(void)state;
-	add_worker(1000, 0, 0);
+	add_worker(1000, 0, 1);
 	begin_auto();
 	live_s(8);
-	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(placed_of(1000)->home, 1);
 	for (int cpu = 1; cpu < CPUS; cpu++)
 		add_worker(1000, cpu, 0);
 	live_s(2);
@@ -442,7 +442,7 @@ static void only_anonymous_memory_needs_room(void **state)
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_LARGER);
 	user->shared_kb = user->rss_kb - 4096;
 	live_s(15);
-	assert_int_equal(placed_of(1000)->reason, NM_PLACE_FIXED);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_GAIN);
 	user->rss_kb = 8192;
 	user->shared_kb = 2048;
 	live_s(15);
@@ -716,8 +716,8 @@ static void move_nothing(struct nm_page_batch *batch)
 	(void)batch;
 }
 
-/* A process got its home where it ran, because its memory was not known. That memory is bound, and
- * found elsewhere later: the process goes there. */
+/* A process stays where it runs, because its memory is not known. That memory is bound, and found
+ * elsewhere later: the process goes there. */
 static void bound_memory_that_is_found_late_is_followed(void **state)
 {
 	(void)state;
@@ -725,9 +725,8 @@ static void bound_memory_that_is_found_late_is_followed(void **state)
 	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;
 	begin_auto();
 	fake_mover.perform = move_nothing;
-	for (unsigned i = 0; i < 60 && (i < 2 || placed_of(1000)->home < 0); i++)
-		live_s(1);
-	assert_int_equal(placed_of(1000)->home, 0);
+	live_s(10);
+	assert_int_equal(placed_of(1000)->home, -1);
 	fake_asked.numa_maps =
 		"7f0000000000 bind:1 anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n";
 	for (unsigned i = 0; i < 60 && placed_of(1000)->home != 1; i++)
@@ -736,11 +735,10 @@ static void bound_memory_that_is_found_late_is_followed(void **state)
 	assert_int_equal(placed_of(1000)->home, 1);
 }
 
-/* 1024 pages then cost 48 s; a thread at distance 20 has lost 12 s per minute, and three times that
- * is expected. */
+/* 1024 pages then cost 10 s; a thread at distance 21 loses 13 s per minute. */
 static void make_pages_dear(void)
 {
-	nm_placement_of(&world.daemon)->page_cost.page_ns = 24e6;
+	nm_placement_of(&world.daemon)->page_cost.page_ns = 5e6;
 }
 
 static void assert_memory_is_finally_migrated(void)
@@ -942,7 +940,7 @@ static void the_start_of_a_program_is_not_a_baseline(void **state)
 	live_s(12);
 	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "VERDICT", "inconclusive"));
+	assert_true(has_field(verdict, "VERDICT", "unverified"));
 }
 
 int main(void)

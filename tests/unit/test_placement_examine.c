@@ -163,11 +163,11 @@ static void its_second_thread_is_noticed(void **state)
 	assert_non_null(placed_of(1000));
 }
 
-/* Gives a home to a process that has had one thread for a long time. */
+/* Gives a home to a process that has had one thread, far from its memory, for a long time. */
 static void begin_alone(void)
 {
 	begin_auto();
-	add_worker(1000, 0, 0);
+	add_worker(1000, 0, 1);
 	live(150);
 	assert_true(placed_of(1000)->home >= 0);
 	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 1);

@@ -71,8 +71,8 @@ static void status_counts_candidates_of_the_lottery(void **state)
 {
 	(void)state;
 	begin_large();
-	add_worker(2000, 6, 3);
-	add_worker(2000, 7, 3);
+	add_worker(2000, 6, 2); /* no room there: the memory follows */
+	add_worker(2000, 7, 2);
 	for (unsigned i = 0; i < 30 && !(candidates(NM_CANDIDACY_YES) > 0); i++)
 		live_s(1);
 	assert_int_equal(candidates(NM_CANDIDACY_YES), 2);
@@ -155,8 +155,8 @@ static void threads_at_home_are_no_partners(void **state)
 {
 	(void)state;
 	begin_large();
-	add_worker(2000, 6, 3);
-	add_worker(2000, 7, 3);
+	add_worker(2000, 6, 2); /* no room there: the memory follows */
+	add_worker(2000, 7, 2);
 	live_s(30);
 	assert_int_equal(state_of(2000)->home, 3);
 	for (size_t i = 0; i < world.nr_entries; i++)
