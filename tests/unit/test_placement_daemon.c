@@ -735,10 +735,10 @@ static void bound_memory_that_is_found_late_is_followed(void **state)
 	assert_int_equal(placed_of(1000)->home, 1);
 }
 
-/* 1024 pages then cost 10 s; a thread at distance 21 loses 13 s per minute. */
-static void make_pages_dear(void)
+/* A thread at distance 21 loses 13 s per minute. */
+static void make_1024_pages_cost_s(double seconds)
 {
-	nm_placement_of(&world.daemon)->page_cost.page_ns = 5e6;
+	nm_placement_of(&world.daemon)->page_cost.page_ns = seconds / 2 / 1024 * 1e9;
 }
 
 static void assert_memory_is_finally_migrated(void)
@@ -756,7 +756,7 @@ static void expensive_memory_delays_a_home(void **state)
 	(void)state;
 	begin_beside_its_full_memory();
 	live_one();
-	make_pages_dear();
+	make_1024_pages_cost_s(6);
 	live_s(4);
 	assert_int_equal(placed_of(1000)->home, -1);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_TOO_COSTLY);
@@ -773,7 +773,7 @@ static void memory_found_expensive_is_migrated_later(void **state)
 		live_one();
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_READY);
 	fake_mover.full = false;
-	make_pages_dear();
+	make_1024_pages_cost_s(48);
 	live_one();
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DEFERRED);
 	assert_int_equal(pages_on(0), 0);
