@@ -380,8 +380,8 @@ struct nm_home_round {
 	const struct nm_config *config;
 	bool whole; /* the snapshot is that of an interval, not of one process */
 	bool dry_run;
-	bool memory_stays; /* as in struct nm_place_view */
-	bool may_move;	   /* the daemon moves memory */
+	bool kernel_moves, memory_stays; /* as in struct nm_place_view */
+	bool may_move;			 /* the daemon moves memory */
 	size_t first, end;
 	uint64_t *next_id; /* number of the next decision */
 	struct nm_assignments *assignments;

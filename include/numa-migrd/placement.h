@@ -106,6 +106,7 @@ struct nm_place_view {
 	size_t nr_groups;
 	double page_ns;	    /* of struct nm_place_cost */
 	double max_traffic; /* highest traffic of any node since the start; 0: not known */
+	bool kernel_moves;  /* automatic NUMA balancing moves memory */
 	bool memory_stays;  /* neither the daemon nor the kernel moves memory */
 };
 

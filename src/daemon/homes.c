@@ -222,6 +222,7 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					    .config = daemon->config,
 					    .whole = whole,
 					    .dry_run = dry_run,
+					    .kernel_moves = kernel_moves,
 					    .memory_stays = barred && !kernel_moves,
 					    .may_move = !barred && !dry_run,
 					    .first = first,

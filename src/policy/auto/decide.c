@@ -342,6 +342,7 @@ void nm_placement_leave_alone(struct nm_placement *placement, struct nm_placemen
 void nm_placement_propose(const struct nm_placement *placement, const struct nm_home_round *round,
 			  struct nm_placement_view *view, struct nm_place_proposal *ret)
 {
+	view->place.kernel_moves = round->kernel_moves;
 	if (nm_placement_wants_homes(round, view)) {
 		view->place.memory_stays = round->memory_stays;
 		for (unsigned k = 0; k < placement->nr_nodes; k++)

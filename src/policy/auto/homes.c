@@ -12,6 +12,9 @@
  * wait. */
 #define AWAITED_NS (10 * NM_NSEC_PER_SEC)
 
+/* Time after which a location that no answer has shown is queried again. */
+#define ASKED_AGAIN_NS (30 * NM_NSEC_PER_SEC)
+
 #define AWAY_MIN 0.2 /* share of the memory that is worth another migration */
 #define GREW_BY 1.5  /* growth factor after which its location is uncertain again */
 #define PAGE_BYTES 4096U
@@ -289,8 +292,9 @@ static bool is_uncertain(const struct nm_home_state *state, bool kernel_moves, u
 bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns)
 {
 	bool never = state->location.asked_ns == 0 && state->anon_bytes < state->anon_error_bytes;
+	bool again = !state->located && now_ns - state->location.asked_ns >= ASKED_AGAIN_NS;
 	bool unknown = (state->home < 0 || !state->located) &&
-		       (never || has_grown(state, state->location.anon_bytes));
+		       (never || again || has_grown(state, state->location.anon_bytes));
 	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->running == 0 ||
 	    state->location.ticket)
 		return false;

@@ -152,7 +152,8 @@ static bool is_throttled(const struct nm_place_view *view, const struct nm_place
 static double beside(const struct nm_loads *loads, const struct nm_place_group *group, bool counted,
 		     unsigned node)
 {
-	return counted ? others_traffic(loads, group, node) : loads->cpus[node];
+	return counted ? others_traffic(loads, group, node)
+		       : fmax(loads->cpus[node] - fixed_on(group, node), 0);
 }
 
 static struct traffic traffic_of(const struct nm_loads *loads, const struct nm_place_group *group)
@@ -229,6 +230,37 @@ static double waiting_spread(const struct nm_loads *loads, const struct nm_place
 	return room > 0 ? fmax(load / room - 1, 0) : 0;
 }
 
+/* Returns the part of its memory that will be on the node if it stays: pages follow the threads, if
+ * something moves them. */
+static double memory_later(const struct nm_loads *loads, const struct nm_place_group *group,
+			   unsigned node, double ran)
+{
+	const struct nm_place_view *view = loads->view;
+	if (group->cpu_traffic == 0 && !view->kernel_moves)
+		return nm_place_memory_share(view, group, node);
+	/* The scheduler spreads the threads that do not run now. */
+	if (ran == 0 || 2 * group->running < nm_place_threads(group))
+		return 1.0 / view->topology->nr_nodes;
+	return group->ran_on[node] / ran;
+}
+
+/* Returns the time that threads wait for the CPUs on which they run now, if not all CPUs are
+ * allowed. */
+static double waiting_now(const struct nm_loads *loads, const struct nm_place_group *group,
+			  double ran)
+{
+	const struct nm_place_view *view = loads->view;
+	double waiting = 0, cpus = nm_place_expected_cpus(loads, group);
+	if (!nm_place_is_restricted(view, group) || ran == 0)
+		return 0;
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
+		double share = group->ran_on[k] / ran, room = nm_place_room(view, group, k);
+		if (share > 0 && room > 0)
+			waiting += share * fmax(share * cpus / room - 1, 0);
+	}
+	return waiting;
+}
+
 struct nm_prediction nm_predict_staying(const struct nm_loads *loads,
 					const struct nm_place_group *group)
 {
@@ -236,18 +268,17 @@ struct nm_prediction nm_predict_staying(const struct nm_loads *loads,
 	const struct traffic traffic = traffic_of(loads, group);
 	unsigned nr_nodes = view->topology->nr_nodes;
 	double ran = nm_place_sum(group->ran_on, nr_nodes);
-	bool few = ran == 0 || 2 * group->running < nm_place_threads(group);
-	struct nm_prediction ret = {.distance = nm_place_distance(view, group),
-				    .waiting = waiting_spread(loads, group)};
+	struct nm_prediction ret = {
+		.distance = nm_place_distance(view, group),
+		.waiting = fmax(waiting_spread(loads, group), waiting_now(loads, group, ran))};
 	/* Threads that are near their memory now do not stay there: half-way to those that use all
 	 * of the memory alike. */
 	if (group->distance > 0)
 		ret.distance = (ret.distance + group->distance) / 2;
 	if (isnan(ret.distance))
 		ret.distance = NM_DISTANCE_LOCAL;
-	/* The scheduler spreads the threads that do not run now. */
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		double share = few ? 1.0 / nr_nodes : group->ran_on[k] / ran;
+		double share = memory_later(loads, group, k, ran);
 		ret.contention += share * contention(loads, group, &traffic, k, share);
 	}
 	return with_time(group, ret);
