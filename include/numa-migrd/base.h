@@ -212,7 +212,7 @@ void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid);
 /* ---- domains ---- */
 
 /*
- * Shares of limited resources: workers, queries, batches of pages, lists. The key is a domain: a
+ * Quotas of limited resources: workers, queries, batches of pages, lists. The key is a domain: a
  * top-level cgroup, which is one service, one container, or all processes of a user's sessions.
  * Users within it are not distinguished, because the IDs of a user namespace are free. Pure.
  */
@@ -232,49 +232,52 @@ typedef bool (*nm_domain_fn)(void *context, const char *cgroup);
 uint64_t nm_domain_in(uint32_t uid, const char *cgroup, nm_domain_fn contains_only, void *context);
 uint64_t nm_domain_of(uint32_t uid, const char *cgroup);
 
-/* The shared resources of which several modules know the number. */
-#define NM_STUCK_WORKERS_MOST 8U /* abandoned and not yet exited */
-#define NM_QUERIES_MOST 256U	 /* about memory, unanswered or not fetched */
-#define NM_RUNTIME_QUERIES_MOST 8U
-#define NM_BATCHES_MOST 64U	  /* of pages, with the mover */
-#define NM_RELEASED_MOST 4096U	  /* entries of threads and processes no longer managed */
-#define NM_EXAMINATIONS_MOST 256U /* pending examinations of young processes */
-
-/* The use of a resource from the point of view of one domain. */
-struct nm_usage {
-	uint64_t all, own; /* in total, and by the domain itself */
-};
-
-/* Adds `amount` used by `holder` to the usage seen by `domain`. */
-void nm_usage_add(struct nm_usage *usage, uint64_t domain, uint64_t holder, uint64_t amount);
+/*
+ * Limits of which several modules know the number. Each names its rule: see tests/check-limits.
+ */
+#define NM_STUCK_WORKERS_MOST 8U   /* shared: quota; abandoned and not yet exited */
+#define NM_QUERIES_MOST 256U	   /* shared: quota; about memory, unanswered or not fetched */
+#define NM_RUNTIME_QUERIES_MOST 8U /* shared: quota */
+#define NM_BATCHES_MOST 64U	   /* shared: quota; of pages, with the mover */
+#define NM_RELEASED_MOST 4096U	   /* shared: quota; threads and processes no longer managed */
+#define NM_EXAMINATIONS_MOST 256U  /* shared: quota; pending ones of young processes */
 
 /*
- * Returns true if the domain may use one more unit of `most`: if it uses less than is left free.
- * Thus a domain gets at most 50 %, even without others, and each further one 50 % of the rest:
- * however many domains work together, something is left for the next one.
+ * The parts of a limited resource that domains hold (places in a list), or owe until they are
+ * repaid (time, bytes, entries). One rule: a domain may take one more if it holds less than is left
+ * free. Thus a domain gets at most 50 %, even without others, and each further one 50 % of the
+ * rest: however many domains work together, something is left for the next one.
+ *
+ * If a resource must not be left idle (the time of a worker), nothing is refused, but the domain
+ * that owes least comes first.
  */
-bool nm_usage_has_room(const struct nm_usage *usage, uint64_t most);
-
-/*
- * The recent use of time, bytes and the like by each domain. These are not held, so that
- * nm_usage_has_room() cannot share them: the domain that owes least comes first instead. Without
- * others a domain uses all of it, and nothing is left idle. All zero: no domain has used anything.
- */
-#define NM_DEBTS 64U
-struct nm_debts {
-	struct nm_debt {
+#define NM_QUOTA_DOMAINS 64U
+struct nm_quota {
+	double limit; /* of all domains together, in the unit of the user; none owes more */
+	double used;  /* by all of them */
+	struct nm_quota_owed {
 		uint64_t domain;
-		double amount; /* in the unit of the user; 0: none */
-	} debts[NM_DEBTS];     /* beyond these, a new debt replaces the smallest */
+		double amount;	  /* 0: none */
+	} owed[NM_QUOTA_DOMAINS]; /* beyond these, a new domain replaces the one that owes least */
 };
 
-/* Returns what the domain owes. */
-double nm_debts_of(const struct nm_debts *debts, uint64_t domain);
+/* Returns what the domain holds or owes. */
+double nm_quota_of(const struct nm_quota *quota, uint64_t domain);
 
-/* Adds to what the domain owes, up to `most`; what it owes beyond that stays. */
-void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount, double most);
+/* Returns true if the domain may take one more: the rule. */
+bool nm_quota_permits(const struct nm_quota *quota, uint64_t domain);
 
-/* Reduces the debt of each domain. */
-void nm_debts_repay(struct nm_debts *debts, double amount);
+/* Adds to what the domain owes, up to the limit. */
+void nm_quota_add(struct nm_quota *quota, uint64_t domain, double amount);
+
+/* Counts what `holder` holds, before `domain` asks. Others are only part of `used`, so that any
+ * number of them can hold something. */
+void nm_quota_count(struct nm_quota *quota, uint64_t domain, uint64_t holder, uint64_t amount);
+
+/* Reduces what each domain owes. */
+void nm_quota_repay(struct nm_quota *quota, double amount);
+
+/* Reduces what all domains owe together, each in proportion to what it owes. */
+void nm_quota_repay_together(struct nm_quota *quota, double amount);
 
 #endif

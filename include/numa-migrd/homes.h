@@ -168,7 +168,7 @@ struct nm_examination {
 struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
 	unsigned nr_due;
-	struct nm_debts debts; /* CPU time of examinations beyond the domain's share, in seconds */
+	struct nm_quota quota; /* CPU time of examinations beyond the domain's share, in seconds */
 	struct nm_column processes; /* of struct nm_home_state */
 	struct nm_column times;	    /* the last reading of each thread: struct nm_proc_schedstat */
 	uint32_t next_read_tid;	    /* where reading continues in the next interval */

@@ -246,15 +246,15 @@ static int fill_terms(struct nm_moves *moves, const struct attempt *attempt,
 static struct nm_slot *find_free(const struct nm_moves *moves, uint64_t domain)
 {
 	struct nm_slot *found = NULL;
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_MOVE_SLOTS};
 	for (size_t i = 0; i < NM_MOVE_SLOTS; i++) {
 		struct nm_slot *slot = &moves->slots[i];
 		if (slot->terms.tid)
-			nm_usage_add(&usage, domain, slot->terms.domain, 1);
+			nm_quota_count(&quota, domain, slot->terms.domain, 1);
 		else if (!found)
 			found = slot;
 	}
-	return nm_usage_has_room(&usage, NM_MOVE_SLOTS) ? found : NULL;
+	return nm_quota_permits(&quota, domain) ? found : NULL;
 }
 
 /* Returns whether a task with this affinity could have inherited it in two moves, which would

@@ -317,9 +317,8 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 		one->domain = domain;
 	/* In a simulation the cost of the model must not affect decisions. */
 	if (!daemon->options.feed)
-		nm_debts_add(&nm_placement_of(daemon)->debts, one->domain,
-			     (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC,
-			     INFINITY);
+		nm_quota_add(&nm_placement_of(daemon)->quota, one->domain,
+			     (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC);
 	return r;
 }
 

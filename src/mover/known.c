@@ -84,12 +84,12 @@ size_t nm_known_bytes(const struct nm_known *known)
 
 static bool has_memory(const struct nm_known *known, uint64_t domain)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = (double)known->bytes_most};
 
 	for (size_t i = 0; i < known->used; i++)
-		nm_usage_add(&usage, domain, known->entries[i].domain,
-			     bytes_of(&known->entries[i]));
-	return nm_usage_has_room(&usage, known->bytes_most);
+		nm_quota_count(&quota, domain, known->entries[i].domain,
+			       bytes_of(&known->entries[i]));
+	return nm_quota_permits(&quota, domain);
 }
 
 bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *entry)
@@ -115,12 +115,12 @@ static struct nm_known_entry *find_entry(struct nm_known *known, uint32_t pid)
 
 static bool has_place(const struct nm_known *known, uint64_t domain)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_KNOWN_MOST};
 
 	for (size_t i = 0; i < known->used; i++)
 		if (known->entries[i].pid != 0)
-			nm_usage_add(&usage, domain, known->entries[i].domain, 1);
-	return nm_usage_has_room(&usage, NM_KNOWN_MOST);
+			nm_quota_count(&quota, domain, known->entries[i].domain, 1);
+	return nm_quota_permits(&quota, domain);
 }
 
 /* Returns an unused entry, or one whose contents were discarded. */

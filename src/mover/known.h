@@ -6,7 +6,7 @@
 #include "mappings.h"
 
 /* Limits on the number of processes, and on the memory for their mappings. A domain may have one
- * more process, and read more, while it has less than is left free (nm_usage_has_room()). Another
+ * more process, and read more, while it has less than is left free (nm_quota_permits()). Another
  * one of its processes waits until the mappings read for others have been delivered. */
 #define NM_KNOWN_MOST 512U
 #define NM_KNOWN_BYTES_MOST ((size_t)64 << 20)

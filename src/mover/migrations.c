@@ -46,23 +46,22 @@ int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
 uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm_migration *one,
 			       const struct nm_page_batch *batch, const struct nm_config *config)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = (double)config->rules.rollback_pages};
 	uint64_t pages = 0;
 	size_t count = one->nr_origins + batch->nr_base_pages;
 
 	for (size_t i = 0; i < migrations->count; i++)
-		nm_usage_add(&usage, one->domain, migrations->items[i].domain,
-			     migrations->items[i].nr_origins);
-	if (one->abandoned || count == 0 ||
-	    !nm_usage_has_room(&usage, config->rules.rollback_pages))
+		nm_quota_count(&quota, one->domain, migrations->items[i].domain,
+			       migrations->items[i].nr_origins);
+	if (one->abandoned || count == 0 || !nm_quota_permits(&quota, one->domain))
 		return 0;
 	one->origins = nm_must(reallocarray(one->origins, count, sizeof(*one->origins)));
 	for (size_t i = 0; i < batch->nr_base_pages; i++) {
 		if (batch->base_pages[i].was_on < 0)
 			continue;
-		if (!nm_usage_has_room(&usage, config->rules.rollback_pages))
+		if (!nm_quota_permits(&quota, one->domain))
 			break;
-		nm_usage_add(&usage, one->domain, one->domain, 1);
+		nm_quota_count(&quota, one->domain, one->domain, 1);
 		one->origins[one->nr_origins++] = batch->base_pages[i];
 		pages += batch->base_pages[i].pages;
 	}

@@ -84,21 +84,21 @@ static void drop_all(struct nm_mover *mover)
 }
 
 static void count_batches(struct nm_page_batch *const *batches, size_t count, uint64_t domain,
-			  struct nm_usage *usage)
+			  struct nm_quota *quota)
 {
 	for (size_t i = 0; i < count; i++)
-		nm_usage_add(usage, domain, batches[i]->domain, 1);
+		nm_quota_count(quota, domain, batches[i]->domain, 1);
 }
 
 /* Counts the batches that are queued, in progress, or not collected. */
 static bool has_batch_room(const struct nm_mover *mover, const struct nm_page_batch *batch)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_BATCHES_MOST};
 
-	count_batches(mover->queue, mover->queue_count, batch->domain, &usage);
-	count_batches(mover->done, mover->done_count, batch->domain, &usage);
-	count_batches(&mover->work.batch, mover->work.batch != NULL, batch->domain, &usage);
-	return nm_usage_has_room(&usage, NM_BATCHES_MOST);
+	count_batches(mover->queue, mover->queue_count, batch->domain, &quota);
+	count_batches(mover->done, mover->done_count, batch->domain, &quota);
+	count_batches(&mover->work.batch, mover->work.batch != NULL, batch->domain, &quota);
+	return nm_quota_permits(&quota, batch->domain);
 }
 
 static void reset_batch(struct nm_page_batch *batch)

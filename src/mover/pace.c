@@ -24,6 +24,8 @@
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)
 {
 	*pace = (struct nm_pace){.filled_ns = now_ns};
+	pace->used.limit = USED_MOST_NS;
+	pace->rests.limit = REST_MOST_NS;
 	for (int class = 0; class < NM_PACE_CLASSES; class ++)
 		pace->cost[class].chunk = class == NM_PACE_SMALL ? FIRST_CHUNK : 1;
 }
@@ -45,8 +47,8 @@ static void pass_time(struct nm_pace *pace, uint64_t now_ns)
 	if (now_ns > pace->filled_ns) {
 		double passed_ns = (double)(now_ns - pace->filled_ns);
 		pace->bytes += passed_ns * pace->bytes_per_ns;
-		nm_debts_repay(&pace->rests, passed_ns);
-		nm_debts_repay(&pace->used, passed_ns / 2); /* each domain earns half of the time */
+		nm_quota_repay(&pace->rests, passed_ns);
+		nm_quota_repay(&pace->used, passed_ns / 2); /* each domain earns half of the time */
 		pace->filled_ns = now_ns;
 	}
 	if (pace->bytes > pace->burst_bytes)
@@ -93,7 +95,7 @@ uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk)
 
 void nm_pace_charge(struct nm_pace *pace, uint64_t domain, double ns)
 {
-	nm_debts_add(&pace->used, domain, ns, USED_MOST_NS);
+	nm_quota_add(&pace->used, domain, ns);
 }
 
 void nm_pace_spend(struct nm_pace *pace, uint64_t domain, uint64_t bytes)
@@ -104,7 +106,7 @@ void nm_pace_spend(struct nm_pace *pace, uint64_t domain, uint64_t bytes)
 
 double nm_pace_used_ns(const struct nm_pace *pace, uint64_t domain)
 {
-	return nm_debts_of(&pace->used, domain);
+	return nm_quota_of(&pace->used, domain);
 }
 
 /* ---- cost of calls ---- */
@@ -159,7 +161,7 @@ static void shrink(struct nm_cost *cost, unsigned least, unsigned pages)
 
 uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain)
 {
-	double rest_ns = nm_debts_of(&pace->rests, domain);
+	double rest_ns = nm_quota_of(&pace->rests, domain);
 
 	return rest_ns > 0 ? pace->filled_ns + (uint64_t)rest_ns : 0;
 }
@@ -188,6 +190,6 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, ui
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
 	pass_time(pace, now_ns);
 	if (slow)
-		nm_debts_add(&pace->rests, domain, REST * (double)ns, REST_MOST_NS);
+		nm_quota_add(&pace->rests, domain, REST * (double)ns);
 	return slow;
 }

@@ -26,9 +26,9 @@ struct nm_pace {
 	double bytes;	       /* may be moved now; below 0 if the last page exceeded it */
 	uint64_t filled_ns;    /* time of this value */
 	/* By domain: the time that it used beyond its share lately, where bytes count as their time
-	 * at max_mb_per_s; and the time for which it rests after slow calls. Others do not wait then:
-	 * a process makes calls slow by holding the lock of its own memory. */
-	struct nm_debts used, rests;
+	 * at max_mb_per_s; and the time for which it rests after slow calls. Others do not wait
+	 * then: a process makes calls slow by holding the lock of its own memory. */
+	struct nm_quota used, rests;
 	struct nm_cost cost[NM_PACE_CLASSES];
 };
 

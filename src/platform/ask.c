@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "numa-migrd/platform.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "numa-migrd/base.h"
@@ -23,7 +24,7 @@ struct nm_asker {
 	struct entry entries[NM_QUERIES_MOST];
 	struct entry *under_way; /* NULL: none */
 	uint64_t took_ns;	 /* time spent on that one so far */
-	struct nm_debts rests; /* in nanoseconds, which pass */
+	struct nm_quota rests; /* in nanoseconds, which pass */
 	uint64_t rested_ns;    /* up to this time */
 };
 
@@ -45,14 +46,14 @@ static struct entry *find(struct nm_asker *asker, uint64_t ticket)
 
 static double rest_of(const struct nm_asker *asker, uint64_t domain)
 {
-	return nm_debts_of(&asker->rests, domain);
+	return nm_quota_of(&asker->rests, domain);
 }
 
 static void pass_time(struct nm_asker *asker)
 {
 	uint64_t now = nm_clock_ns();
 
-	nm_debts_repay(&asker->rests, (double)(now - asker->rested_ns));
+	nm_quota_repay(&asker->rests, (double)(now - asker->rested_ns));
 	asker->rested_ns = now;
 }
 
@@ -62,7 +63,7 @@ static void begin_rest(struct nm_asker *asker, uint64_t domain, uint64_t took_ns
 	double rest_ns = (double)(NM_ANSWER_REST_SHARE * took_ns);
 
 	pass_time(asker);
-	nm_debts_add(&asker->rests, domain, rest_ns, rest_ns);
+	nm_quota_add(&asker->rests, domain, rest_ns - rest_of(asker, domain));
 }
 
 /* Queries of resting domains come last; otherwise the longest wait comes first. */
@@ -133,13 +134,13 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 {
 	struct entry *place = find(asker, 0);
 	size_t size = question->count * sizeof(*question->addresses);
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_QUERIES_MOST};
 
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		if (asker->entries[i].state != FREE)
-			nm_usage_add(&usage, question->domain, asker->entries[i].question.domain,
-				     1);
-	if (!place || !nm_usage_has_room(&usage, NM_QUERIES_MOST)) {
+			nm_quota_count(&quota, question->domain, asker->entries[i].question.domain,
+				       1);
+	if (!place || !nm_quota_permits(&quota, question->domain)) {
 		nm_closep(&(int){question->fd});
 		return -EAGAIN;
 	}
@@ -200,6 +201,7 @@ void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **r
 
 	asker->answer = answer;
 	asker->context = context;
+	asker->rests.limit = INFINITY;
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		asker->entries[i].question.fd = -1;
 	*ret = asker;

@@ -78,7 +78,7 @@ static size_t missed_count(const struct nm_worker_bars *bars)
 int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
 		      unsigned others, uint64_t now_ns)
 {
-	struct nm_usage usage = {.all = others};
+	struct nm_quota quota = {.limit = NM_STUCK_WORKERS_MOST, .used = others};
 	size_t known = missed_count(bars);
 	bool at_work = false;
 
@@ -89,10 +89,10 @@ int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_
 			return -EALREADY;
 	for (unsigned i = 0; i < bars->stuck_count; i++) {
 		const struct nm_worker_stuck *stuck = &bars->stuck[i];
-		nm_usage_add(&usage, subject->domain, stuck->domain, 1);
+		nm_quota_count(&quota, subject->domain, stuck->domain, 1);
 		at_work |= stuck->at_work && stuck->domain == subject->domain;
 	}
-	if (usage.own == 0 && nm_usage_has_room(&usage, NM_STUCK_WORKERS_MOST))
+	if (nm_quota_of(&quota, subject->domain) == 0 && nm_quota_permits(&quota, subject->domain))
 		return 0;
 	return at_work ? -EINPROGRESS : -EALREADY;
 }

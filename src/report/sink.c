@@ -10,16 +10,15 @@
 
 #include "entry.h"
 
-#define RATE_PER_S 20.0 /* of each kind */
+#define RATE_PER_S 20.0 /* shared: quota; entries of each kind, and those of one second */
 #define IDENTIFIER "SYSLOG_IDENTIFIER=numa-migrd"
 
 /* A limit for each: however many decisions there are, warnings arrive. */
 enum kind { DECISIONS, WARNINGS, KINDS, UNLIMITED = KINDS };
 
 struct limit {
-	double tokens; /* entries that may be written now; at most those of one second */
-	uint64_t filled_ns;
-	struct nm_debts used; /* entries about each domain that are not made up for yet */
+	struct nm_quota quota; /* entries that the rate has not made up for yet */
+	uint64_t repaid_ns;    /* up to this time */
 };
 
 struct nm_journal {
@@ -52,7 +51,7 @@ void nm_journal_new(struct nm_journal **ret)
 		journal->journald = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	nm_journal_configure(journal, NM_JOURNAL_DECISIONS);
 	for (unsigned i = 0; i < KINDS; i++)
-		journal->limits[i].tokens = RATE_PER_S;
+		journal->limits[i].quota.limit = RATE_PER_S;
 	*ret = journal;
 }
 
@@ -85,24 +84,24 @@ static enum kind kind_of(const struct nm_entry *entry)
 										      : DECISIONS;
 }
 
-/* A domain may take one more if it owes fewer than are left. It repays at half of the rate: what
- * it took in the last second would otherwise not count when the next one is shared out. */
-static bool take_token(struct limit *limit, uint64_t domain, uint64_t now_ns)
+/*
+ * All domains repay the rate together. Thus n busy ones owe equal parts of it, however long they
+ * write, and a quiet one finds about 1/(n + 1) of it free. If each repaid at a rate of its own, two
+ * would owe nothing, and take every entry as soon as it is free. An entry about no domain passes
+ * while any is free.
+ */
+static bool take_entry(struct limit *limit, uint64_t domain, uint64_t now_ns)
 {
-	if (now_ns > limit->filled_ns) {
-		double more =
-			RATE_PER_S * (double)(now_ns - limit->filled_ns) / (double)NM_NSEC_PER_SEC;
-		limit->tokens += more;
-		nm_debts_repay(&limit->used, more / 2);
-		limit->filled_ns = now_ns;
+	struct nm_quota *quota = &limit->quota;
+
+	if (now_ns > limit->repaid_ns) {
+		double passed_s = (double)(now_ns - limit->repaid_ns) / (double)NM_NSEC_PER_SEC;
+		nm_quota_repay_together(quota, RATE_PER_S * passed_s);
+		limit->repaid_ns = now_ns;
 	}
-	if (limit->tokens > RATE_PER_S)
-		limit->tokens = RATE_PER_S;
-	if (limit->tokens < 1 || (domain && nm_debts_of(&limit->used, domain) >= limit->tokens))
+	if (quota->used >= quota->limit || (domain && !nm_quota_permits(quota, domain)))
 		return false;
-	limit->tokens -= 1;
-	if (domain)
-		nm_debts_add(&limit->used, domain, 1, RATE_PER_S);
+	nm_quota_add(quota, domain, 1);
 	return true;
 }
 
@@ -152,7 +151,7 @@ void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, u
 	if (entry->priority > journal->most)
 		return;
 	enum kind kind = kind_of(entry);
-	if (kind != UNLIMITED && !take_token(&journal->limits[kind], entry->domain, now_ns)) {
+	if (kind != UNLIMITED && !take_entry(&journal->limits[kind], entry->domain, now_ns)) {
 		journal->suppressed++;
 		return;
 	}

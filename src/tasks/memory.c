@@ -87,10 +87,10 @@ static void drop_gone(struct nm_released_list *memory, struct nm_platform *platf
 
 static bool has_released_room(const struct nm_released_list *memory, uint64_t domain)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_RELEASED_MOST};
 	for (size_t i = 0; i < memory->count; i++)
-		nm_usage_add(&usage, domain, memory->items[i].domain, 1);
-	return nm_usage_has_room(&usage, NM_RELEASED_MOST);
+		nm_quota_count(&quota, domain, memory->items[i].domain, 1);
+	return nm_quota_permits(&quota, domain);
 }
 
 /* Returns the oldest thread of the domain or, if the list is full, of any; -1: there is

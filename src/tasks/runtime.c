@@ -124,11 +124,11 @@ static int query_runtime(const struct nm_roster *roster, struct nm_process *proc
 
 static bool has_query_room(const uint64_t *asked, unsigned count, uint64_t domain)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_RUNTIME_QUERIES_MOST};
 
 	for (unsigned i = 0; i < count; i++)
-		nm_usage_add(&usage, domain, asked[i], 1);
-	return nm_usage_has_room(&usage, NM_RUNTIME_QUERIES_MOST);
+		nm_quota_count(&quota, domain, asked[i], 1);
+	return nm_quota_permits(&quota, domain);
 }
 
 void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns)

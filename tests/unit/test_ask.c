@@ -170,7 +170,7 @@ static void slow_users_are_not_queried_for_a_while(void **state)
 }
 
 /* User 1 of a container is slow, and its other users wait behind those of other domains. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void slow_domains_are_queried_last(void **state)
 {
 	uint64_t tickets[3];
@@ -189,7 +189,7 @@ static void slow_domains_are_queried_last(void **state)
 	assert_int_equal(f.answered[2], 201);
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void queued_queries_are_shared_among_users(void **state)
 {
 	uint64_t ticket = 0;

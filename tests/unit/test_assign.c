@@ -192,7 +192,7 @@ static void a_thread_that_stays_is_not_left_alone(void **state)
 	}
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void a_node_gets_no_more_threads_than_it_has_cpus(void **state)
 {
 	(void)state;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Domains, and their shares of what is limited. */
-#include <math.h>
+/* Domains. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +15,7 @@ static bool same_domain(const char *one, const char *other)
 	return nm_domain_of(0, one) == nm_domain_of(0, other);
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void nested_cgroups_of_a_unit_share_its_domain(void **state)
 {
 	static const char *const same[][2] = {
@@ -178,7 +177,7 @@ static void a_parent_without_processes_is_no_tenant(void **state)
 }
 
 /* The cgroups that a tenant creates within its own are no other domains. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void a_tenant_cannot_become_many(void **state)
 {
 	static const struct layout layouts[] = {
@@ -211,7 +210,7 @@ static void units_without_children_cost_nothing(void **state)
 	assert_int_equal(machine.calls, 0);
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void containers_services_and_users_are_domains(void **state)
 {
 	static const char *const others[] = {
@@ -253,91 +252,6 @@ static void users_without_a_cgroup_are_domains(void **state)
 	}
 }
 
-/* ---- shares ---- */
-
-#define MOST 64U
-
-struct holders {
-	uint64_t items[MOST];
-	unsigned count;
-};
-
-static bool take(struct holders *holders, uint64_t domain)
-{
-	struct nm_usage usage = {0};
-
-	for (unsigned i = 0; i < holders->count; i++)
-		nm_usage_add(&usage, domain, holders->items[i], 1);
-	if (!nm_usage_has_room(&usage, MOST))
-		return false;
-	holders->items[holders->count++] = domain;
-	return true;
-}
-
-static unsigned take_all(struct holders *holders, uint64_t domain)
-{
-	unsigned taken = 0;
-
-	while (take(holders, domain))
-		taken++;
-	return taken;
-}
-
-/* SECURITY: shares */
-static void one_domain_leaves_half(void **state)
-{
-	struct holders holders = {0};
-
-	(void)state;
-	assert_int_equal(take_all(&holders, 1), MOST / 2);
-	assert_int_equal(take_all(&holders, 2), MOST / 4);
-}
-
-/* SECURITY: shares */
-static void greedy_domains_leave_room(void **state)
-{
-	struct holders holders = {0};
-
-	(void)state;
-	for (uint64_t domain = 1; domain <= 6; domain++)
-		assert_true(take_all(&holders, domain) > 0);
-	assert_true(take(&holders, 99));
-	for (uint64_t domain = 100; domain < 1000; domain++)
-		(void)take_all(&holders, domain);
-	assert_int_equal(holders.count, MOST);
-}
-
-static void the_last_unit_may_be_taken(void **state)
-{
-	const struct nm_usage last = {.all = 7}, none = {.all = 8}, mine = {.all = 7, .own = 1};
-
-	(void)state;
-	assert_true(nm_usage_has_room(&last, 8));
-	assert_false(nm_usage_has_room(&none, 8));
-	assert_false(nm_usage_has_room(&mine, 8));
-}
-
-static void the_smallest_debt_makes_way(void **state)
-{
-	struct nm_debts debts = {0};
-
-	(void)state;
-	for (uint64_t domain = 1; domain <= NM_DEBTS; domain++)
-		nm_debts_add(&debts, domain, (double)domain, INFINITY);
-	nm_debts_add(&debts, 1, 2, INFINITY);
-	nm_debts_add(&debts, 1000, 5, INFINITY);
-	assert_true(nm_debts_of(&debts, 1) == 3);
-	assert_true(nm_debts_of(&debts, 2) == 0);
-	nm_debts_add(&debts, 1000, 1, 3); /* what is owed beyond the limit stays */
-	assert_true(nm_debts_of(&debts, 1000) == 5);
-	nm_debts_repay(&debts, 4);
-	assert_true(nm_debts_of(&debts, 1) == 0);
-	assert_true(nm_debts_of(&debts, 1000) == 1);
-	assert_true(nm_debts_of(&debts, NM_DEBTS) == NM_DEBTS - 4.0);
-	nm_debts_add(&debts, 1000, 9, 6);
-	assert_true(nm_debts_of(&debts, 1000) == 6);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,10 +262,6 @@ int main(void)
 		cmocka_unit_test(a_parent_without_processes_is_no_tenant),
 		cmocka_unit_test(a_tenant_cannot_become_many),
 		cmocka_unit_test(units_without_children_cost_nothing),
-		cmocka_unit_test(one_domain_leaves_half),
-		cmocka_unit_test(greedy_domains_leave_room),
-		cmocka_unit_test(the_last_unit_may_be_taken),
-		cmocka_unit_test(the_smallest_debt_makes_way),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,6 +123,11 @@ static void beside_two(struct nm_journal *journal)
 	write_beside(journal, 2);
 }
 
+static void beside_eight(struct nm_journal *journal)
+{
+	write_beside(journal, 8);
+}
+
 static unsigned count_of(const char *text, const char *line)
 {
 	unsigned count = 0;
@@ -144,8 +149,14 @@ static void test_a_quiet_domain_is_heard(void **state)
 	nm_journal_free(NM_TAKE(journal));
 	nm_journal_new(&journal);
 	(void)lines_of(beside_two, journal, text, sizeof(text));
+	assert_int_equal(count_of(text, "moved\n"), 60);
 	assert_int_equal(count_of(text, "problem\n"), 60);
 	assert_int_equal(count_of(text, "restoration\n"), 60);
+	assert_in_range(count_of(text, "busy "), 1080, 1200); /* the rest of the rate is used */
+	nm_journal_free(NM_TAKE(journal));
+	nm_journal_new(&journal);
+	(void)lines_of(beside_eight, journal, text, sizeof(text));
+	assert_int_equal(count_of(text, "moved\n"), 60);
 }
 
 /* Errors and rare kinds always pass; entries below the level are not "suppressed". */

@@ -248,7 +248,7 @@ static void test_a_slow_domain_does_not_delay_others(void **state)
 	nm_page_batch_free(slow);
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void test_a_domain_with_many_batches_does_not_delay_others(void **state)
 {
 	struct test *test = *state;

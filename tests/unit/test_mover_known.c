@@ -315,7 +315,7 @@ static unsigned count_hits(struct test *test, uint64_t domain)
 	return hits;
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void one_domain_keeps_no_other_out(void **state)
 {
 	assert_in_range(count_hits(*state, GREEDY_DOMAIN + 1), 110, 120);

@@ -147,10 +147,10 @@ static void test_others_do_not_pause(void **state)
 	assert_true(nm_pace_resume_ns(&pace, HERE) > 1);
 	assert_int_equal(nm_pace_resume_ns(&pace, THERE), 0);
 	assert_int_equal(nm_pace_wait_ns(&pace, 1), 0);
-	for (uint64_t domain = 10; domain < 10 + 2 * NM_DEBTS; domain++)
+	for (uint64_t domain = 10; domain < 10 + 2 * NM_QUOTA_DOMAINS; domain++)
 		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, domain, 256, 1100 * MS, 1));
 	assert_int_equal(nm_pace_resume_ns(&pace, THERE), 0);
-	assert_true(nm_pace_resume_ns(&pace, 9 + 2 * NM_DEBTS) > 1);
+	assert_true(nm_pace_resume_ns(&pace, 9 + 2 * NM_QUOTA_DOMAINS) > 1);
 }
 
 /* Over ten seconds at most ten times the rate and a burst. */
@@ -174,7 +174,7 @@ static void test_rate(void **state)
 	assert_in_range(moved, 79ULL << 20, 82ULL << 20);
 }
 
-static void test_reload_keeps_the_debt(void **state)
+static void test_reload_keeps_what_is_owed(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	struct nm_pace pace;
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(test_rest_after_slow_calls),
 		cmocka_unit_test(test_others_do_not_pause),
 		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_reload_keeps_the_debt),
+		cmocka_unit_test(test_reload_keeps_what_is_owed),
 		cmocka_unit_test(test_huge_free),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static void test_full_queue_rejects(void **state)
 
 /* One user has many processes: batches of another are accepted at once. Batches that return pages
  * count like others. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void test_the_queue_is_shared_among_users(void **state)
 {
 	struct test *test = *state;
@@ -52,6 +52,42 @@ static void test_the_queue_is_shared_among_users(void **state)
 	batch->domain = nm_domain_of(1, "/docker/1f");
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (size_t i = 0; i < taken + 1; i++)
+		nm_page_batch_free(fake_collect(test->fake, test->mover));
+}
+
+static size_t submit_returns(struct test *test, uint64_t domain, size_t count)
+{
+	size_t taken = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = fake_batch(2);
+		batch->rollback = true;
+		batch->domain = domain;
+		if (nm_mover_submit(test->mover, batch) < 0)
+			continue;
+		(void)NM_TAKE(batch);
+		taken++;
+	}
+	return taken;
+}
+
+/* A domain returns as many batches as the queue has places: those of others are accepted. */
+/* SECURITY: quota */
+static void test_returns_of_one_domain_leave_the_queue_to_others(void **state)
+{
+	struct test *test = *state;
+	size_t taken = 0;
+
+	start(test);
+	taken += submit_returns(test, 1, NM_BATCHES_MOST);
+	fake_hold(test->fake, test->mover);
+	assert_int_equal(taken, NM_BATCHES_MOST / 2);
+	taken += submit_returns(test, 2, NM_BATCHES_MOST);
+	assert_int_equal(taken, NM_BATCHES_MOST / 2 + NM_BATCHES_MOST / 4);
+	taken += submit_returns(test, 3, 1);
+	assert_int_equal(taken, NM_BATCHES_MOST / 2 + NM_BATCHES_MOST / 4 + 1);
+	fake_release(test->fake);
+	for (size_t i = 0; i < taken; i++)
 		nm_page_batch_free(fake_collect(test->fake, test->mover));
 }
 
@@ -622,6 +658,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_full_queue_rejects),
 		TEST(test_the_queue_is_shared_among_users),
+		TEST(test_returns_of_one_domain_leave_the_queue_to_others),
 		TEST(test_uncollected_are_bounded),
 		TEST(test_prepared_before_each_round),
 		TEST(test_drop_what_waits),

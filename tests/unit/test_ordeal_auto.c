@@ -45,7 +45,7 @@ static void work_and_compare(void)
 	(void)ordeal.on_mover(NULL, 0, ordeal.daemon);
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void examinations_are_not_charged_for_the_mover(void **state)
 {
 	(void)state;

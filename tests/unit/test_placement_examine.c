@@ -324,7 +324,7 @@ static unsigned nr_due_of(uint32_t pid)
 }
 
 /* Forks of one user leave capacity to examine processes of others. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void a_fork_storm_leaves_room_for_others(void **state)
 {
 	(void)state;
@@ -337,7 +337,7 @@ static void a_fork_storm_leaves_room_for_others(void **state)
 
 /* The cost of processes of a domain is charged to it: processes of another one are examined
  * nevertheless, and first. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void a_fork_storm_is_charged_to_its_user(void **state)
 {
 	(void)state;
@@ -346,7 +346,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 	uint64_t domain = nm_roster_domain(world.daemon.pipeline.roster, 1000);
 	storm_of(1000, 5000, 20);
 	storm_of(1100, 8000, 1);
-	nm_debts_add(&placement->debts, domain, 1, INFINITY);
+	nm_quota_add(&placement->quota, domain, 1);
 	placement->budget_s = -1000;
 	uint64_t due_ns = world.fake->now_ns + NM_NSEC_PER_SEC;
 	assert_int_equal(nm_home_stage_examinations_allowed(&world.daemon, due_ns), 1);
@@ -357,7 +357,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 }
 
 /* Time that the loop spends on bus and forks does not reduce the budget of examinations. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void unrelated_loop_time_is_not_charged(void **state)
 {
 	(void)state;

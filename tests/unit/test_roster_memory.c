@@ -243,7 +243,7 @@ static int open_nothing(struct nm_platform *platform, int below, const char *pat
 }
 
 /* Running threads of another container that pin themselves displace none of ours. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void other_domains_do_not_displace_entries(void **state)
 {
 	const size_t size = 6000 * 64;

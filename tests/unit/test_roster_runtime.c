@@ -117,7 +117,7 @@ static void name_changes_are_checked_once_a_minute(void **state)
 	assert_in_range(fake_asked.tickets - before, 2, 5);
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void an_unanswered_query_is_soon_repeated(void **state)
 {
 	(void)state;
@@ -161,7 +161,7 @@ static void an_unknown_runtime_is_queried_again(void **state)
 }
 
 /* For any number of processes, one domain has at most four of eight queries at a time. */
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void queries_in_progress_are_limited(void **state)
 {
 	(void)state;

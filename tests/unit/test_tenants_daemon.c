@@ -75,7 +75,7 @@ static unsigned assigned_of_b(void)
 	return count;
 }
 
-/* SECURITY: shares, many-groups, forks */
+/* SECURITY: quota, many-groups, forks */
 static void tenant_b_is_placed_and_restored(void **state)
 {
 	(void)state;
@@ -162,7 +162,7 @@ static size_t remembered_beside(size_t of_a)
 	return remembered;
 }
 
-/* SECURITY: shares */
+/* SECURITY: quota */
 static void tenant_a_leaves_rollback_storage_to_b(void **state)
 {
 	(void)state;

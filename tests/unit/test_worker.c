@@ -582,7 +582,7 @@ static void stuck_workers_are_limited(void **state)
 }
 
 /* Root in one container differs from root in another, and a container has any number of users. */
-/* SECURITY: shares, held-lock */
+/* SECURITY: quota, held-lock */
 static void a_container_holds_one_worker_at_most(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));

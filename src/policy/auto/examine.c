@@ -36,10 +36,10 @@ static void remove_due(struct nm_placement *placement, struct nm_examination *on
 
 static bool has_examination_room(const struct nm_placement *placement, uint64_t domain)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_EXAMINATIONS_MOST};
 	for (unsigned i = 0; i < placement->nr_due; i++)
-		nm_usage_add(&usage, domain, placement->due[i].domain, 1);
-	return nm_usage_has_room(&usage, NM_EXAMINATIONS_MOST);
+		nm_quota_count(&quota, domain, placement->due[i].domain, 1);
+	return nm_quota_permits(&quota, domain);
 }
 
 /* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
@@ -77,11 +77,11 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 	struct nm_examination *next = NULL;
 	double least_s = INFINITY;
 	for (unsigned i = 0; i < placement->nr_due; i++) {
-		double debt_s = nm_debts_of(&placement->debts, placement->due[i].domain);
-		if (placement->due[i].due_ns > now_ns || debt_s >= least_s)
+		double owed_s = nm_quota_of(&placement->quota, placement->due[i].domain);
+		if (placement->due[i].due_ns > now_ns || owed_s >= least_s)
 			continue;
 		next = &placement->due[i];
-		least_s = debt_s;
+		least_s = owed_s;
 	}
 	if (!next)
 		return false;
@@ -151,7 +151,7 @@ static double left_s(const struct nm_placement *placement,
 	       (double)spent_ns / (double)NM_NSEC_PER_SEC;
 }
 
-/* Only the main loop's own time counts: the time of the mover is limited elsewhere. The debt is
+/* Only the main loop's own time counts: the time of the mover is limited elsewhere. The time owed is
  * limited to the amount earned until the next interval must start. */
 void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns)
@@ -160,7 +160,7 @@ void nm_placement_charge_interval(struct nm_placement *placement,
 	double most_s = budget->share * STRETCH_MAX * budget->interval_s;
 	placement->budget_s = fmax(left_s(placement, budget, since_s), -most_s);
 	/* Each domain earns half of the total. */
-	nm_debts_repay(&placement->debts, budget->share * since_s / 2);
+	nm_quota_repay(&placement->quota, budget->share * since_s / 2);
 	placement->spent_ns = budget->own_ns;
 }
 
@@ -197,12 +197,10 @@ static bool has_ready_migration(const struct nm_placement *placement)
  */
 static bool has_unserved_domain(const struct nm_placement *placement, uint64_t now_ns)
 {
-	bool others = false;
-	for (unsigned i = 0; i < NM_DEBTS; i++)
-		others |= placement->debts.debts[i].amount > 0;
+	bool others = placement->quota.used > 0;
 	for (unsigned i = 0; others && i < placement->nr_due; i++)
 		if (placement->due[i].due_ns <= now_ns &&
-		    nm_debts_of(&placement->debts, placement->due[i].domain) <= 0)
+		    nm_quota_of(&placement->quota, placement->due[i].domain) <= 0)
 			return true;
 	return false;
 }

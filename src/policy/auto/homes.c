@@ -70,6 +70,7 @@ static void *open_placement(const struct nm_topology *topology, double page_byte
 						  .clear = clear_home_state};
 	placement->times.cell_bytes = sizeof(struct nm_proc_schedstat);
 	placement->budget_s = NM_BUDGET_MAX_S;
+	placement->quota.limit = INFINITY;
 	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
 	return placement;
 }

@@ -127,10 +127,10 @@ void nm_placement_plan(struct nm_placement *placement, const struct nm_home_roun
 		if (kind == STEP_NONE || (kind == STEP_AGAIN) != (pass >= 2))
 			continue;
 		uint64_t domain = snapshot->processes[thread->process].domain;
-		struct nm_usage usage = {0};
+		struct nm_quota quota = {.limit = (double)most};
 		for (size_t k = 0; k < count; k++)
-			nm_usage_add(&usage, domain, movers[k], 1);
-		if (pass % 2 == 0 && !nm_usage_has_room(&usage, most))
+			nm_quota_count(&quota, domain, movers[k], 1);
+		if (pass % 2 == 0 && !nm_quota_permits(&quota, domain))
 			continue;
 		if (step_thread(round, state, i, node, kind, plan))
 			movers[count++] = domain;

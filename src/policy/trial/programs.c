@@ -216,11 +216,11 @@ static void remove_program(struct nm_trial *trial, size_t index)
  * necessary. */
 static bool make_room(struct nm_trial *trial, const struct nm_trial_candidate *one, uint64_t now_ns)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_TRIAL_PROGRAMS_MOST};
 	for (size_t i = 0; i < trial->nr_programs; i++)
 		if (!is_stale(trial->programs[i], now_ns))
-			nm_usage_add(&usage, one->domain, trial->programs[i]->domain, 1);
-	bool granted = nm_usage_has_room(&usage, NM_TRIAL_PROGRAMS_MOST);
+			nm_quota_count(&quota, one->domain, trial->programs[i]->domain, 1);
+	bool granted = nm_quota_permits(&quota, one->domain);
 	if (granted && trial->nr_programs < NM_TRIAL_PROGRAMS_MOST)
 		return true;
 	size_t oldest =

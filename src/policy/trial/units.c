@@ -116,10 +116,10 @@ static enum nm_trial_answer answer_of(const struct nm_trial_process *process, ui
 
 static bool has_room(const struct nm_trial *trial, uint64_t domain)
 {
-	struct nm_usage usage = {0};
+	struct nm_quota quota = {.limit = NM_TRIAL_PROCESSES_MOST};
 	for (size_t i = 0; i < trial->nr_processes; i++)
-		nm_usage_add(&usage, domain, trial->processes[i].domain, 1);
-	return nm_usage_has_room(&usage, NM_TRIAL_PROCESSES_MOST);
+		nm_quota_count(&quota, domain, trial->processes[i].domain, 1);
+	return nm_quota_permits(&quota, domain);
 }
 
 enum nm_trial_answer nm_trial_draw(struct nm_trial *trial, const struct nm_trial_candidate *one,
