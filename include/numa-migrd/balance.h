@@ -172,7 +172,7 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 {
 	return (struct nm_balancer_thread_state *)balancer->threads.cells + thread;
 }
-#define NM_BALANCER_READINGS_MOST 512U /* files read per interval */
+#define NM_BALANCER_READINGS_MOST 512U /* shared: first; files read per interval */
 
 /*
  * Selects the threads that may have waited in this interval: those whose main CPU was busy for all

@@ -14,7 +14,7 @@
 #include "numa-migrd/fields.h"
 
 /* Rows of all arrays of a document together. */
-#define NM_DUMP_ROWS_MAX 25000U
+#define NM_DUMP_ROWS_MAX 25000U /* shared: quota */
 
 /* The rows of a domain. */
 struct nm_dump_share {

@@ -7,7 +7,7 @@
 #include "numa-migrd/dump.h"
 #include "numa-migrd/journal.h"
 
-#define NM_HISTORY_MAX 1024U
+#define NM_HISTORY_MAX 1024U /* shared: newest */
 
 /* A decision as it was reported. */
 struct nm_history_item {

@@ -296,7 +296,7 @@ int nm_placement_examinations_allowed(const struct nm_placement *placement,
 
 /* ---- measure.c: what processes did in an interval ---- */
 
-#define NM_PLACE_READINGS_MOST 256U /* files read per interval */
+#define NM_PLACE_READINGS_MOST 256U /* shared: turns; files read per interval */
 
 /* Selects the threads whose times are to be read now, in turns, beginning where the last interval
  * stopped. Returns their number; they are in the order of the snapshot. */

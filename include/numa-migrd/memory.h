@@ -280,7 +280,7 @@ struct nm_affinity_counts nm_affinity_counts(const struct nm_affinity *affinity)
 
 /* Pages wait for the first placement of their threads for at most this number of periods. */
 #define NM_MEMORY_QUIET_PERIODS 5U
-#define NM_MEMORY_WANTED_MOST 4096U
+#define NM_MEMORY_WANTED_MOST 4096U /* shared: first */
 
 struct nm_memory_process {
 	uint32_t pid;

@@ -100,6 +100,6 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
  * sample for the longest time are dropped once per interval; if all have had one, new threads wait
  * for the next interval.
  */
-#define NM_METRICS_THREADS_MOST (1U << 17)
+#define NM_METRICS_THREADS_MOST (1U << 17) /* shared: newest */
 
 #endif

@@ -16,7 +16,7 @@
 #define NM_MOVE_WINDOW_NS (20 * NM_NSEC_PER_MSEC)
 /* A slot stays in use for ten intervals if its thread creates no task, so that this number allows
  * 64 moves in each of them. */
-#define NM_MOVE_SLOTS 1024U
+#define NM_MOVE_SLOTS 1024U /* shared: quota */
 /* After a call that took longer than a window, and after more tasks than can be followed. */
 #define NM_MOVE_REST_NS (600 * NM_NSEC_PER_SEC)
 

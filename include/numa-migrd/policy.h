@@ -361,7 +361,7 @@ void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
  * moves found so far are used; the comparisons begun for a thread are completed: see
  * nm_proposals.comparisons.
  */
-#define NM_KMAF_COMPARISONS_MAX (4ULL << 20)
+#define NM_KMAF_COMPARISONS_MAX (4ULL << 20) /* shared: first */
 
 /*
  * Computes a placement of the snapshot's threads, for each of which `graph` has one vertex in the

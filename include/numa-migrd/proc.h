@@ -143,7 +143,7 @@ int nm_proc_read_memory(struct nm_platform *platform, int directory, struct nm_p
  * process in 65536 groups, for which the kernel needs 30 ms each time, so that only the first such
  * process of a domain is read until the caller clears the table.
  */
-#define NM_COSTLY_MOST 16U
+#define NM_COSTLY_MOST 16U /* shared: first */
 struct nm_costly {
 	uint64_t domains[NM_COSTLY_MOST];
 	size_t count;

@@ -284,7 +284,7 @@ struct nm_inject_target {
 	uint64_t resident_bytes;
 };
 
-#define NM_INJECTIONS_MAX 64U /* maximum number of pending injections */
+#define NM_INJECTIONS_MAX 64U /* shared: turns; maximum number of pending injections */
 
 /* Write-protects targets in turn, within a rate. The state is plain data and may be copied. */
 struct nm_injector {

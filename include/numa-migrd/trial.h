@@ -14,9 +14,9 @@
 
 #define NM_TRIAL_WINDOW_MINUTES 10U
 #define NM_TRIAL_WINDOW_NS (NM_TRIAL_WINDOW_MINUTES * 60 * NM_NSEC_PER_SEC)
-#define NM_TRIAL_UNITS_LEAST 20U /* in each arm, for an interval */
-#define NM_TRIAL_PROGRAMS_MOST 4096U
-#define NM_TRIAL_PROCESSES_MOST 8192U /* at a time */
+#define NM_TRIAL_UNITS_LEAST 20U      /* in each arm, for an interval */
+#define NM_TRIAL_PROGRAMS_MOST 4096U  /* shared: quota */
+#define NM_TRIAL_PROCESSES_MOST 8192U /* shared: quota; at a time */
 #define NM_TRIAL_PARTS_MOST 64U	      /* programs of a unit; processes of others take no part */
 #define NM_TRIAL_COMM_BYTES 72U
 /* ± ln 2: a program counts as at most twice as fast or as slow. */

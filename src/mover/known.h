@@ -8,8 +8,8 @@
 /* Limits on the number of processes, and on the memory for their mappings. A domain may have one
  * more process, and read more, while it has less than is left free (nm_quota_permits()). Another
  * one of its processes waits until the mappings read for others have been delivered. */
-#define NM_KNOWN_MOST 512U
-#define NM_KNOWN_BYTES_MOST ((size_t)64 << 20)
+#define NM_KNOWN_MOST 512U		       /* shared: quota */
+#define NM_KNOWN_BYTES_MOST ((size_t)64 << 20) /* shared: quota */
 /* Mappings are read again, on request, after NM_KNOWN_AGE_NS, or after 100 times the time that
  * reading took, if that is longer. They are valid for twice that time, but for at most
  * NM_KNOWN_HOLDS_NS. After that, nothing is known of the process until it is time to read its

@@ -16,10 +16,10 @@
 #define LEAST 0.001 /* minimum cost of a page, relative to the mean */
 #define BURST_S 0.1 /* maximum burst, in seconds of max_mb_per_s */
 #define REST 10 /* multiple of a slow call for which its domain rests */
-#define REST_MOST_NS (10 * (double)NM_NSEC_PER_SEC)
+#define REST_MOST_NS (10 * (double)NM_NSEC_PER_SEC) /* shared: least */
 #define MIB 1048576.0
 /* A domain that used the mover alone for long does not wait for longer when others come. */
-#define USED_MOST_NS ((double)NM_NSEC_PER_SEC)
+#define USED_MOST_NS ((double)NM_NSEC_PER_SEC) /* shared: least */
 
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)
 {

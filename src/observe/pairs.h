@@ -7,7 +7,7 @@
 #include "numa-migrd/memory.h"
 
 #define NM_PAIRS_FEWEST ((size_t)1 << 14)
-#define NM_PAIRS_MOST ((size_t)1 << 21)
+#define NM_PAIRS_MOST ((size_t)1 << 21) /* shared: first */
 
 struct nm_pair {
 	uint32_t ids; /* lower id << 16 | higher id; 0: free */

@@ -10,7 +10,7 @@
 #include "numa-migrd/topology.h"
 
 #define BASE "sys/fs/cgroup"
-#define MOST_VALUES 1024U /* limit on the values kept at once */
+#define MOST_VALUES 1024U /* shared: newest; limit on the values kept at once */
 #define LIST_BYTES 16384  /* a list of every other one of 4,096 CPUs takes 10 KiB */
 
 enum file { CPUS, CPU_LIMIT, CPU_WEIGHT };

@@ -14,7 +14,7 @@
 #define PATH_BYTES 1024
 #define FILE_BYTES 32 /* of a name in such a directory */
 #define WALK_NS (5 * NM_NSEC_PER_SEC)
-#define NAMES_MOST 512U /* per call: files of cgroups, and their children */
+#define NAMES_MOST 512U /* shared: turns; per call: files of cgroups, and their children */
 #define LEVELS_MOST 8U
 
 /* ---- reading ---- */

@@ -10,7 +10,7 @@
 #include "numa-migrd/proc.h"
 #include "worker_memory.h"
 
-#define NEWS_MOST 16U
+#define NEWS_MOST 16U /* shared: first */
 /* The user and cgroup of a process are read again after this time. */
 #define SUBJECT_AGE_NS NM_NSEC_PER_SEC
 

@@ -15,7 +15,7 @@
 
 #include "numa-migrd/base.h"
 
-#define CHILDREN_MOST 64U
+#define CHILDREN_MOST 64U		  /* shared: first */
 #define HEADER "numa-migrd-unanswered 3 " /* followed by the boot ID */
 #define HEADER_BYTES 128
 #define LINE_BYTES 96 /* a word and three numbers */

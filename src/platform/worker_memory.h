@@ -27,7 +27,7 @@ int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
 int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uint64_t start_ticks,
 			      struct nm_worker_subject *ret);
 
-#define NM_WORKER_MISSED_MOST 1024U
+#define NM_WORKER_MISSED_MOST 1024U /* shared: newest */
 
 struct nm_worker_bars {
 	unsigned stuck_count;

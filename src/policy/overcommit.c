@@ -8,7 +8,7 @@
 /*
  * A machine is usually divided into a few sets; threads of further sets count for the whole node.
  */
-#define CPU_SETS_MAX 64U
+#define CPU_SETS_MAX 64U /* shared: first */
 
 /*
  * A set of a node's CPUs to which threads are bound. The demand of its threads, and of those bound

@@ -6,7 +6,7 @@
 
 /* Maximum number of pairs of threads examined per tick, about 10 ms; at the limit Θ̂ consists of
  * the threads found so far. */
-#define MAX_COMPARISONS (4ULL << 20)
+#define MAX_COMPARISONS (4ULL << 20) /* shared: first */
 #define NEVER (-1.0)
 
 /* A thread as the partner of a swap, in the order of snapshot->main_threads. */

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 4096U /* power of two */
-#define WAITING_MAX 512U
-#define PROCESSES_MAX                                                                              \
-	64U		   /* queried at the same time; the node stays unknown for further         \
-			    * processes */
+#define SLOTS 4096U	   /* shared: newest; power of two */
+#define WAITING_MAX 512U   /* shared: first */
+#define PROCESSES_MAX 64U  /* shared: first; queried at a time, others stay unknown */
 #define BATCH_INTERVALS 2U /* time limit of an answer */
 #define PAGE_SHIFT 12
 #define VALID_INTERVALS 8U

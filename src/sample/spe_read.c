@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#define TURNS_MAX 8192U
+#define TURNS_MAX 8192U	 /* shared: newest */
 #define RECORD_ROOM 128U /* the records that are used are smaller */
 #define LOOK_BACK 64U
 

@@ -8,7 +8,7 @@
 #include "gather.h"
 #include "numa-migrd/proc.h"
 
-#define CGROUPS_MOST 4096U
+#define CGROUPS_MOST 4096U /* shared: first */
 #define CGROUP_DEPTH 8U
 
 struct look {
