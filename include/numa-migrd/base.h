@@ -251,7 +251,7 @@ uint64_t nm_domain_of(uint32_t uid, const char *cgroup);
  * If a resource must not be left idle (the time of a worker), nothing is refused, but the domain
  * that owes least comes first.
  */
-#define NM_QUOTA_DOMAINS 64U
+#define NM_QUOTA_DOMAINS 64U /* shared: newest */
 struct nm_quota {
 	double limit; /* of all domains together, in the unit of the user; none owes more */
 	double used;  /* by all of them */

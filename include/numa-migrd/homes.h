@@ -161,14 +161,14 @@ struct nm_examination {
 	uint64_t since_ns, due_ns; /* when it started or grew; time of the next examination */
 	uint64_t domain;	   /* its own, or its parent's */
 };
-#define NM_EXAMINED_AT_ONCE 64U
+#define NM_EXAMINED_AT_ONCE 64U /* shared: least */
 
 #define NM_BUDGET_MAX_S 1.0 /* of CPU time that the budget of examinations holds */
 
 struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
 	unsigned nr_due;
-	struct nm_quota quota; /* CPU time of examinations beyond the domain's share, in seconds */
+	struct nm_quota quota; /* CPU time of examinations beyond the domain's quota, in seconds */
 	struct nm_column processes; /* of struct nm_home_state */
 	struct nm_column times;	    /* the last reading of each thread: struct nm_proc_schedstat */
 	uint32_t next_read_tid;	    /* where reading continues in the next interval */

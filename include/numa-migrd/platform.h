@@ -350,7 +350,7 @@ NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
 /* These functions implement memory_query, memory_poll and memory_cancel of nm_platform_ops.
  * nm_asker_ask() takes over the descriptor in the question, also on failure, and returns -EAGAIN if
- * the domain has used its share of NM_QUERIES_MOST. */
+ * the domain has used its quota of NM_QUERIES_MOST. */
 int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);

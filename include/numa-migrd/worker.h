@@ -241,7 +241,7 @@ int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_cal
  * Sends a call to a worker. Returns 1, and `call` belongs to the client until
  * nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative errno.
  * -EINPROGRESS: the series has ended, or a worker is still working for this domain: try again
- * later. -EALREADY: the process missed a deadline recently, its domain has used its share of stuck
+ * later. -EALREADY: the process missed a deadline recently, its domain has used its quota of stuck
  * workers, or another call of this caller is in progress. -ESRCH: the process has exited. Any other
  * error: no worker could be reached. Never waits.
  */

@@ -25,7 +25,7 @@ struct nm_pace {
 	uint64_t limit_ns;
 	double bytes;	       /* may be moved now; below 0 if the last page exceeded it */
 	uint64_t filled_ns;    /* time of this value */
-	/* By domain: the time that it used beyond its share lately, where bytes count as their time
+	/* By domain: the time that it used beyond its quota lately, where bytes count as their time
 	 * at max_mb_per_s; and the time for which it rests after slow calls. Others do not wait
 	 * then: a process makes calls slow by holding the lock of its own memory. */
 	struct nm_quota used, rests;
@@ -54,13 +54,13 @@ uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns);
 /* Returns the time above which a call is too slow. */
 uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk);
 
-/* Counts bytes that the domain moves against the limit, and against its share. */
+/* Counts bytes that the domain moves against the limit, and against its quota. */
 void nm_pace_spend(struct nm_pace *pace, uint64_t domain, uint64_t bytes);
 
-/* Counts time of the worker against the share of the domain. */
+/* Counts time of the worker against the quota of the domain. */
 void nm_pace_charge(struct nm_pace *pace, uint64_t domain, double ns);
 
-/* Returns the time that the domain used beyond its share; the one that used least is next. */
+/* Returns the time that the domain used beyond its quota; the one that used least is next. */
 double nm_pace_used_ns(const struct nm_pace *pace, uint64_t domain);
 
 /* Records a call with `pages` pages that took `ns` until now_ns. Returns true if it took too long.

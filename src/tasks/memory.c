@@ -11,7 +11,7 @@
 #include "roster_internal.h"
 
 /*
- * Beyond a domain's share, entries of exited tasks are dropped, or else the oldest thread of the
+ * Beyond a domain's quota, entries of exited tasks are dropped, or else the oldest thread of the
  * domain. From a full list the oldest thread is dropped; explicitly released processes are dropped
  * last.
  */

@@ -321,7 +321,7 @@ static void one_domain_keeps_no_other_out(void **state)
 	assert_in_range(count_hits(*state, GREEDY_DOMAIN + 1), 110, 120);
 }
 
-/* Beyond its share a domain replaces its own entries, also those that took long to read. */
+/* Beyond its quota a domain replaces its own entries, also those that took long to read. */
 static void a_domain_replaces_its_own(void **state)
 {
 	struct test *test = *state;

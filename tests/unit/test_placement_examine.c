@@ -374,7 +374,7 @@ static void unrelated_loop_time_is_not_charged(void **state)
 	assert_true(world.daemon.costs.external_ns > before_ns);
 }
 
-/* Intervals resume after a while regardless of the cost, as the debt is limited. */
+/* Intervals resume after a while regardless of the cost, as the time owed is limited. */
 static void examination_debts_expire(void **state)
 {
 	(void)state;

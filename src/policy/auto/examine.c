@@ -43,7 +43,7 @@ static bool has_examination_room(const struct nm_placement *placement, uint64_t 
 }
 
 /* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
- * domain's share it is not scheduled, and the next interval handles the process. */
+ * domain's quota it is not scheduled, and the next interval handles the process. */
 static void schedule(struct nm_placement *placement, const struct nm_examination *one)
 {
 	struct nm_examination *known = find_due(placement, one->pid);
@@ -193,7 +193,7 @@ static bool has_ready_migration(const struct nm_placement *placement)
 }
 
 /*
- * Other domains have used the budget, and a process is due whose domain has used none of its share.
+ * Other domains have used the budget, and a process is due whose domain has used none of its quota.
  */
 static bool has_unserved_domain(const struct nm_placement *placement, uint64_t now_ns)
 {
