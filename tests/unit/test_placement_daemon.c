@@ -656,6 +656,7 @@ static void few_resident_pages_are_no_estimate(void **state)
 static void place_unknown(uint64_t rss_kb)
 {
 	four_mixed_up();
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	for (unsigned i = 0; i < world.nr_workers; i++)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb =
 			world.workers[i].tid / 100 == 10 ? rss_kb : 4096;
