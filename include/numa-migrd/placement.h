@@ -85,7 +85,7 @@ struct nm_place_node {
 	double traffic; /* bytes per second that its memory controller can serve; 0: not known */
 };
 
-#define NM_PLACE_COST_DOMAINS 16U
+#define NM_PLACE_COST_DOMAINS 16U /* shared: newest */
 
 /* Measured cost of moving 4 KiB pages on this machine; {0} if none has been moved yet. A process
  * that holds the lock of its own memory makes its moves appear slow, so each domain has one vote.

@@ -10,7 +10,7 @@
 #define NM_MOVE_MOST_FOLLOWED 64U  /* tasks of one move */
 #define NM_MOVE_KEPT_ROUNDS 10U	   /* time in which a fork that began in the window has ended */
 #define NM_MOVE_TURN_STEPS 524288U /* budget of a walk in one interval: about 10 ms */
-#define NM_MOVE_REST_DOMAINS 64U
+#define NM_MOVE_REST_DOMAINS 64U   /* shared: newest */
 #define NM_MOVE_TURN_NS (10 * NM_NSEC_PER_MSEC)
 /* In turns of that length: after it has created a task, and after a call that took long. */
 #define NM_MOVE_FORKED_TURNS 25U
