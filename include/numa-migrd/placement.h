@@ -104,10 +104,11 @@ struct nm_place_view {
 	const struct nm_place_node *nodes; /* topology->nr_nodes entries */
 	const struct nm_place_group *groups;
 	size_t nr_groups;
-	double page_ns;	    /* of struct nm_place_cost */
-	double max_traffic; /* highest traffic of any node since the start; 0: not known */
-	bool kernel_moves;  /* automatic NUMA balancing moves memory */
-	bool memory_stays;  /* neither the daemon nor the kernel moves memory */
+	double page_ns;	      /* of struct nm_place_cost */
+	double max_traffic;   /* highest traffic of any node since the start; 0: not known */
+	double recent_demand; /* CPUs in demand, smoothed over several seconds */
+	bool kernel_moves;    /* automatic NUMA balancing moves memory */
+	bool memory_stays;    /* neither the daemon nor the kernel moves memory */
 };
 
 struct nm_place_proposal {

@@ -75,6 +75,15 @@ static void load_nodes(const struct nm_place_group *groups, size_t count, const 
 	}
 }
 
+/* The load of the nodes has lasted for some seconds. */
+static double recent_demand(void)
+{
+	double sum = 0;
+	for (unsigned k = 0; k < NODES; k++)
+		sum += nodes[k].busy_cpus;
+	return sum;
+}
+
 /* ---- predictions ---- */
 
 /* The time that a placement is predicted to cost a group that waits for memory 25 % of its time:
@@ -366,6 +375,7 @@ static void test_scenes(void **state)
 							 .nr_groups = 1,
 							 .page_ns = scene->page_ns,
 							 .max_traffic = scene->max_traffic,
+							 .recent_demand = recent_demand(),
 							 .memory_stays = scene->memory_stays},
 				 &found);
 		check_proposal(scene, &found);
@@ -443,7 +453,8 @@ static void test_crowds(void **state)
 		nm_place_propose(&(struct nm_place_view){.topology = &topology,
 							 .nodes = nodes,
 							 .groups = groups,
-							 .nr_groups = count},
+							 .nr_groups = count,
+							 .recent_demand = recent_demand()},
 				 found);
 		for (size_t i = 0; i < count; i++) {
 			CHECK(crowd, found[i].group == i && found[i].node == crowd->nodes[i]);

@@ -52,11 +52,17 @@ static struct nm_place_group group_of(unsigned threads, const double *ran, const
 
 static struct nm_place_view view_of(const struct nm_place_group *groups, size_t count)
 {
-	for (unsigned k = 0; k < NODES; k++)
+	double demand = 0;
+	for (unsigned k = 0; k < NODES; k++) {
 		for (size_t i = 0; i < count; i++)
 			nodes[k].busy_cpus += groups[i].ran_on[k];
-	return (struct nm_place_view){
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = count};
+		demand += nodes[k].busy_cpus;
+	}
+	return (struct nm_place_view){.topology = &topology,
+				      .nodes = nodes,
+				      .groups = groups,
+				      .nr_groups = count,
+				      .recent_demand = demand};
 }
 
 static struct nm_place_proposal propose(const struct nm_place_group *group)

@@ -167,8 +167,9 @@ static struct traffic traffic_of(const struct nm_loads *loads, const struct nm_p
 	double all = ret.own;
 	for (unsigned k = 0; k < nr_nodes; k++)
 		all += beside(loads, group, ret.counted, k);
-	if (!ret.counted) /* groups that have not been considered yet are on no node */
-		all = fmax(all, loads->wanted);
+	/* Demand that has just begun may end as soon. */
+	if (!ret.counted)
+		all = fmax(ret.own, loads->view->recent_demand);
 	double packed = fmax(loads->largest_cores / KERNEL_PACKS, 1);
 	double least = ret.counted ? most_seen(loads->view) : packed / FULL;
 	/* The highest traffic of others is no limit for a node that serves less than the geometric

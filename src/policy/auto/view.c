@@ -120,6 +120,7 @@ void nm_placement_view_build(const struct nm_placement *placement,
 		.nr_groups = placement->processes.count,
 		.page_ns = placement->page_cost.page_ns,
 		.max_traffic = placement->max_traffic,
+		.recent_demand = placement->recent_demand,
 	};
 }
 
