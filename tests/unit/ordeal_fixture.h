@@ -410,6 +410,11 @@ static inline void ordeal_configure(const char *policy, const char *inject)
 {
 	/* Policy "auto" migrates memory itself. */
 	bool homes = strcmp(policy, "auto") == 0;
+	/* The memory of all is where most of them do not run, until another policy begins: a slot
+	 * of a last move would outlive the daemon, for `--restore`. */
+	static const int on_node_1[512] = {[0 ... 511] = 1};
+	fake_asked.pages = homes && !ordeal.only ? on_node_1 : NULL;
+	fake_asked.nr_pages = fake_asked.pages ? 512 : 0;
 	const char *pages = homes ? "watch" : "exclusivity";
 	char text[1024];
 	snprintf(text, sizeof(text),
@@ -555,10 +560,11 @@ static inline unsigned ordeal_fds(void)
 	return count;
 }
 
-/* Adds core counters beside the faults, so that events are probed too. */
+/* Adds core counters beside the faults, so that events are probed too. None counts traffic:
+ * programs without any would gain nothing by near memory. */
 static inline void ordeal_add_counters(struct fake_perf *perf)
 {
-	static const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_DRAM};
+	static const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_FLOPS};
 	struct nm_event_list *list = &perf->hardware[NM_MEMORY_NONE];
 	for (unsigned i = 0; i < 2; i++)
 		list->words[list->count++] =

@@ -88,7 +88,8 @@ struct changes {
 
 struct tally {
 	struct count won, right;
-	struct count inconclusive[2]; /* with and without a PMU */
+	struct count unverified;      /* of all verdicts */
+	struct count inconclusive[2]; /* of those with a measurement before; with and without a PMU */
 	double gained[NR_ROWS];	      /* seconds, summed over runs with an oracle */
 	double oracle_gained;
 	struct changes change[NR_ROWS][NR_WANDERS];
@@ -218,7 +219,11 @@ static int check_verdicts(const struct judge *judge, size_t row,
 	nm_rng_seed(&rng, options->seed + row);
 	unsigned concluded = 0;
 	for (size_t i = 0; i < done->nr_verdicts; i++) {
+		bool young = done->verdicts[i].kind == NM_VERDICT_UNVERIFIED;
 		bool none = done->verdicts[i].kind == NM_VERDICT_INCONCLUSIVE;
+		add_count(&tally->unverified, (struct count){young, 1});
+		if (young)
+			continue;
 		add_count(&tally->inconclusive[rows[row].no_pmu], (struct count){none, 1});
 		if (!none && nm_rng_below(&rng, ++concluded) == 0)
 			drawn = &done->verdicts[i];
@@ -282,6 +287,7 @@ static void print_tally(const char *of, const struct tally *tally)
 {
 	print_share("win_rate", of, share(tally->won));
 	print_share("verdict_right", of, share(tally->right));
+	print_share("verdict_unverified", of, share(tally->unverified));
 	print_share("verdict_inconclusive", of, share(tally->inconclusive[0]));
 	print_share("verdict_inconclusive_no_pmu", of, share(tally->inconclusive[1]));
 	if (tally->oracle_gained > 0)
@@ -321,6 +327,7 @@ static void add_tally(struct tally *sum, const struct tally *tally)
 {
 	add_count(&sum->won, tally->won);
 	add_count(&sum->right, tally->right);
+	add_count(&sum->unverified, tally->unverified);
 	add_count(&sum->inconclusive[0], tally->inconclusive[0]);
 	add_count(&sum->inconclusive[1], tally->inconclusive[1]);
 }
