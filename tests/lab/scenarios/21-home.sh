@@ -84,7 +84,7 @@ mark_journal
 systemctl start numa-migrd
 sleep 10
 journalctl --sync
-# Nothing counts its traffic, and one memory controller could not be known to serve it.
-check_equal "a program on an idle machine is not packed" 0 "$(count_entries KIND=home)"
+# The kernel may have packed it, or started both workers on one node, so that its memory of 4 MiB is there.
+check_equal "a program on an idle machine is not packed" '' "$(field BYTES_AWAY KIND=home | awk '$1 >= 1048576')"
 systemctl stop numa-migrd
 kill "${programs[@]}"
