@@ -165,8 +165,8 @@ static struct traffic traffic_of(const struct nm_loads *loads, const struct nm_p
 	struct traffic ret = {.counted = group->cpu_traffic > 0};
 	ret.own = ret.counted ? group->cpu_traffic * cpus / throttled : cpus;
 	double all = ret.own;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		all += beside(loads, group, ret.counted, k);
+	for (unsigned k = 0; ret.counted && k < nr_nodes; k++)
+		all += others_traffic(loads, group, k);
 	/* Demand that has just begun may end as soon. */
 	if (!ret.counted)
 		all = fmax(ret.own, loads->view->recent_demand);
