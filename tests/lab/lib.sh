@@ -153,8 +153,10 @@ readonly UNCAPPED='overhead_percent = 100.0;'
 # A parameter: such a CPU is never quite idle.
 readonly LAX_FREE='free_max = 0.7;'
 
-# LBMA with these parameters on the processes with these command names, seeing writes by soft-dirty.
-settings_soft_dirty() { # PARAMETERS COMMAND…
+# LBMA with these parameters on the processes with these command names, whose accesses are seen by page faults: of
+# programs that cause them all the time (lab_fault in guest/lab.h), so that neither hardware nor the kernel's balancing
+# is needed, which would move threads itself.
+settings_faults() { # PARAMETERS COMMAND…
 	local command include=()
 	parameters "$1"
 	shift
@@ -163,7 +165,7 @@ settings_soft_dirty() { # PARAMETERS COMMAND…
 	done
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); };
-		sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
+		sampling: { $UNCAPPED };
 		threads: { policy = "lbma"; };
 	SETTINGS
 }

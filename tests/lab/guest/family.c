@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * family NODE MB START: one thread that is not the leader writes to memory bound to NODE, beginning
- * on node START. SIGUSR1: that thread creates a thread and a child process, which both live on.
- * SIGUSR2: it executes this program anew, as a program that only sleeps.
+ * family NODE MB START: one thread that is not the leader writes to memory bound to NODE, with page
+ * faults (lab_fault), beginning on node START. SIGUSR1: that thread creates a thread and a child
+ * process, which both live on. SIGUSR2: it executes this program anew, as a program that only
+ * sleeps.
  */
 #include "lab.h"
 
@@ -55,8 +56,8 @@ static void *run(void *arguments)
 	lab_start_on_node(lab_number(argv[3]));
 	puts("ready");
 	fflush(stdout);
-	for (;;) {
-		lab_touch_and_rest(memory, length);
+	for (size_t at = 0;; at = (at + LAB_PART) % length) {
+		lab_fault_and_rest(memory + at);
 		serve(atomic_exchange(&request, 0));
 	}
 	return NULL;

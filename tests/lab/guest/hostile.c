@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Writes are with page faults (lab_fault).
  * hostile threads N: N threads, each of which runs briefly about every ten seconds.
  * hostile mappings N: memory in N mappings, which is written to without end.
  * hostile `masks` N: N threads that write to memory of node 2 and set their affinities alternately
@@ -65,7 +66,7 @@ static void mappings(unsigned long count)
 		uint64_t began_ms = lab_now_ms();
 
 		for (unsigned long i = 1; i < count; i += 2)
-			lab_touch(memory + i * LAB_PAGE, LAB_PAGE);
+			lab_fault(memory + i * LAB_PAGE, LAB_PAGE);
 		lab_rest(began_ms);
 	}
 }
@@ -76,7 +77,7 @@ static void *change_mask(void *unused)
 
 	for (size_t at = 0;; at = (at + PIECE) % MASKS_MEMORY) {
 		lab_run_on_node(0);
-		lab_touch(memory + at, PIECE);
+		lab_fault(memory + at, PIECE);
 		lab_run_anywhere();
 		usleep(1000);
 	}
@@ -107,8 +108,8 @@ static void *work_until_told(void *megabytes)
 	unsigned char *memory = lab_map_on_node(length, FAR_NODE, false);
 
 	lab_start_on_node(0);
-	while (!told)
-		lab_touch_and_rest(memory, length);
+	for (size_t at = 0; !told; at = (at + LAB_PART) % length)
+		lab_fault_and_rest(memory + at);
 	if (vfork() == 0)
 		for (;;)
 			pause();

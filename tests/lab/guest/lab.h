@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAB_PAGE = 4096, LAB_HUGE_PAGE = 2 << 20 };
+enum { LAB_PAGE = 4096, LAB_HUGE_PAGE = 2 << 20, LAB_PART = 1 << 20 };
 
 static inline unsigned long lab_number(const char *text)
 {
@@ -58,6 +58,19 @@ static inline void lab_touch(unsigned char *memory, size_t length)
 {
 	for (size_t i = 0; i < length; i += 256)
 		((volatile unsigned char *)memory)[i]++;
+}
+
+/* As lab_touch(), on memory that it returns to the kernel first, a part at a time: each page
+ * faults, as often as it is called, and comes from the node to which its mapping is bound. */
+static inline void lab_fault(unsigned char *memory, size_t length)
+{
+	for (size_t at = 0; at < length; at += LAB_PART) {
+		size_t part = length - at < LAB_PART ? length - at : LAB_PART;
+
+		if (madvise(memory + at, part, MADV_DONTNEED) < 0)
+			err(1, "madvise");
+		lab_touch(memory + at, part);
+	}
 }
 
 /* Binds the calling thread to the CPUs of the node. */
@@ -165,11 +178,12 @@ static inline void lab_rest(uint64_t began_ms)
 	usleep((useconds_t)(4000 * (lab_now_ms() - began_ms + 1)));
 }
 
-static inline void lab_touch_and_rest(unsigned char *memory, size_t length)
+/* A part of the memory, so that the caller can look at its signals often. */
+static inline void lab_fault_and_rest(unsigned char *memory)
 {
 	uint64_t began_ms = lab_now_ms();
 
-	lab_touch(memory, length);
+	lab_fault(memory, LAB_PART);
 	lab_rest(began_ms);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write without
- * end to memory bound to NODE, MB each, 20 % of the time, or with pauses of PAUSE_MS. -F: in folios
- * as large as the kernel has them; -H: memory on which automatic NUMA balancing causes hinting
- * faults; -n: the command name; -s: start on the CPUs of node START. Prints the ids of the threads
- * before they write.
+ * membound [-FHf] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write without
+ * end to memory bound to NODE, MB each, 20 % of the time, or with pauses of PAUSE_MS. -f: each time
+ * with page faults, which are sampled without hardware (lab_fault); -F: in folios as large as the
+ * kernel has them; -H: memory on which automatic NUMA balancing causes hinting faults; -n: the
+ * command name; -s: start on the CPUs of node START. Prints the ids of the threads before they
+ * write.
  */
 #include "lab.h"
 
@@ -12,7 +13,7 @@
 #include <sys/prctl.h>
 
 struct options {
-	bool folios, hinted;
+	bool folios, hinted, faults;
 	const char *start;
 	unsigned long pause_ms;
 	unsigned long node;
@@ -35,7 +36,10 @@ static void *run(void *argument)
 	for (;;) {
 		uint64_t began_ms = lab_now_ms();
 
-		lab_touch(memory, options->length);
+		if (options->faults)
+			lab_fault(memory, options->length);
+		else
+			lab_touch(memory, options->length);
 		if (options->pause_ms)
 			usleep((useconds_t)(options->pause_ms * 1000));
 		else
@@ -49,13 +53,16 @@ static struct options parse(int argc, char **argv)
 	struct options options = {0};
 	int option;
 
-	while ((option = getopt(argc, argv, "FHn:p:s:")) != -1)
+	while ((option = getopt(argc, argv, "FHfn:p:s:")) != -1)
 		switch (option) {
 		case 'F':
 			options.folios = true;
 			break;
 		case 'H':
 			options.hinted = true;
+			break;
+		case 'f':
+			options.faults = true;
 			break;
 		case 'n':
 			prctl(PR_SET_NAME, optarg);
@@ -71,7 +78,7 @@ static struct options parse(int argc, char **argv)
 		}
 	if (argc - optind != 3)
 		errx(64,
-		     "usage: membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB");
+		     "usage: membound [-FHf] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB");
 	options.node = lab_number(argv[optind]);
 	options.threads = lab_number(argv[optind + 1]);
 	options.length = lab_number(argv[optind + 2]) << 20;

@@ -38,7 +38,7 @@ lawful() { workers_masked 4-5 "$lent" || workers_masked 0-7 "$lent"; }
 # Instead of the last one, whose CPU it shall have.
 start_misplaced() {
 	[[ ! $lent ]] || kill "$lent"
-	start 1 membound -n lent -s 0 2 1 64
+	start 1 membound -f -n lent -s 0 2 1 64
 	lent=$started
 }
 
@@ -71,10 +71,10 @@ check "stopped: an unchanged configuration is the new one" cmp "$CONF" /var/lab/
 check "stopped: going back" take "$earlier"
 check "stopped: an unchanged configuration is the old one" fails cmp "$CONF" /var/lab/shipped.conf
 
-settings_soft_dirty "$LAX_FREE" lent free
+settings_faults "$LAX_FREE" lent free
 changed=$(cat "$CONF")
 lent=''
-start 1 membound -n free -s 0 2 1 64
+start 1 membound -f -n free -s 0 2 1 64
 free=$started
 mark_journal
 systemctl enable --quiet --now numa-migrd

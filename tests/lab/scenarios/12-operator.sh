@@ -40,7 +40,7 @@ who_may() {
 		# shellcheck disable=SC2086
 		may_not passerby $command
 	done
-	check "passerby sees the status line" grep -q 'managed' <<<"$(as passerby numa-migrctl status 2>/dev/null)"
+	check "passerby sees the status line" grep -q 'sampled' <<<"$(as passerby numa-migrctl status 2>/dev/null)"
 	check "looker sees the status" as looker numa-migrctl status
 	check "looker sees the threads" as looker numa-migrctl threads
 	for user in passerby looker; do
@@ -110,7 +110,7 @@ own_mask() { workers_masked 0-7 "$opted"; }
 
 # A misplaced thread in a unit that sets its attribute, as the shipped drop-in does.
 start_opted() { # VALUE
-	start_unit opted -p "ExecStartPre=+setfattr -n user.numa-migrd -v $1 $GROUP" membound -n opted -s 0 2 1 64
+	start_unit opted -p "ExecStartPre=+setfattr -n user.numa-migrd -v $1 $GROUP" membound -f -n opted -s 0 2 1 64
 	opted=$started
 }
 
@@ -148,7 +148,7 @@ others_directory() {
 begin
 balancing 0
 make_users
-settings_soft_dirty "$LAX_FREE" opted
+settings_faults "$LAX_FREE" opted
 cat >>"$CONF" <<SETTINGS
 pages: { policy = "watch"; };
 metrics: { file = "$METRICS"; };

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # Seconds until the threads of each of four processes share a node (perf bench numa mem).
 # bound: each process's memory is bound to its own node; free: it is where first touched.
-# boot: main
+# boot: instrumented
 # when: full
 # limit: 300
 # limit-full: 1500
 . "$LAB/lib.sh"
+. "$LAB/pmu-lib.sh"
 
 limit_s=60
 
@@ -30,11 +31,14 @@ with_daemon() { # VARIANT WHO
 	systemctl stop numa-migrd
 }
 
-# Threads and pages.
-everything() {
-	settings_soft_dirty 'n = 1;' 'perf*' 'process *' 'thread *'
-	echo 'pages: { policy = "exclusivity"; };' >>"$CONF"
+settings() { # PARAMETERS [GROUPS]
+	# shellcheck disable=SC2034 # for settings_pmu()
+	adjusted=$1 groups=${2-}
+	settings_pmu lbma '' 'perf*' 'process *' 'thread *'
 }
+
+# Threads and pages.
+everything() { settings 'n = 1;' 'pages: { policy = "exclusivity"; };'; }
 
 compare_with_others() {
 	local variant
@@ -50,7 +54,7 @@ compare_with_others() {
 		numad -i 0
 	done
 	balancing 0
-	settings_soft_dirty 'n = 64;' 'perf*' 'process *' 'thread *'
+	settings 'n = 64;'
 	with_daemon free ours
 	mark_journal
 	everything
@@ -63,13 +67,12 @@ compare_with_others() {
 	with_daemon free both
 }
 
-begin
-balancing 0
-settings_soft_dirty '' 'perf*' 'process *' 'thread *'
+begin_pmu
+settings ''
 with_daemon bound ours
 effect "bound: converged at the shipped n in less than $limit_s s" [ "$seconds" != inf ]
 mark_journal
-settings_soft_dirty 'n = 1;' 'perf*' 'process *' 'thread *'
+settings 'n = 1;'
 with_daemon bound ours_n1
 effect "bound: converged at the paper's n = 1 in less than $limit_s s" [ "$seconds" != inf ]
 if full; then compare_with_others; fi

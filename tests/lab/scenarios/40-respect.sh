@@ -15,7 +15,7 @@ nodes_of() { # PID
 }
 
 start_free() {
-	start 1 membound -n free -s 0 2 1 64
+	start 1 membound -f -n free -s 0 2 1 64
 	pids[free]=$started
 }
 
@@ -34,13 +34,13 @@ move_free() {
 begin
 balancing 0
 declare -A pids
-systemd-run --quiet --unit=confined -p AllowedCPUs=0-1 "$(command -v membound)" -n confined 2 1 48
+systemd-run --quiet --unit=confined -p AllowedCPUs=0-1 "$(command -v membound)" -f -n confined 2 1 48
 # Two of them rest between rounds: they shall not fill the node that the free one wants.
-start 1 taskset -c 0-1 membound -n pinned 2 1 48
+start 1 taskset -c 0-1 membound -f -n pinned 2 1 48
 pids[pinned]=$started
-start 1 chrt --rr 1 membound -n realtime -p 200 -s 0 2 1 48
+start 1 chrt --rr 1 membound -f -n realtime -p 200 -s 0 2 1 48
 pids[realtime]=$started
-start 1 membound -n hands-off -p 200 -s 0 2 1 48
+start 1 membound -f -n hands-off -p 200 -s 0 2 1 48
 pids[hands-off]=$started
 start_free
 pids[confined]=$(confined_pid)
@@ -50,7 +50,7 @@ targets: {
 		    { command = "hands-off"; }, { command = "free"; } );
 	exclude = ( { command = "hands-*"; } );
 };
-sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
+sampling: { $UNCAPPED };
 threads: { policy = "lbma"; };
 SETTINGS
 parameters "$LAX_FREE"

@@ -10,7 +10,7 @@ readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restore.conf
 # Two processes whose working thread has its memory on node 2: one that will bear a thread and a child,
 # one that will execute a program from the thread that is not the leader.
 start_families() {
-	settings_soft_dirty "$LAX_FREE" family
+	settings_faults "$LAX_FREE" family
 	start 1 family 2 64 0
 	bearer=$started
 	start 1 family 2 64 0
@@ -127,7 +127,7 @@ start_confined() {
 }
 
 after_widening() {
-	settings_soft_dirty "$LAX_FREE" family
+	settings_faults "$LAX_FREE" family
 	systemctl start numa-migrd
 	effect "widening: moved inside the cpuset" get_moved start_confined
 	systemctl stop numa-migrd

@@ -29,10 +29,10 @@ churn_for() { # SECONDS PROCESSES THREADS
 
 begin
 balancing 0
-settings_soft_dirty "$LAX_FREE" 'x)*'
+settings_faults "$LAX_FREE" 'x)*'
 systemctl start numa-migrd
 pid=$(daemon_pid)
-start 1 membound -n "$HOSTILE" -s 0 2 1 48
+start 1 membound -f -n "$HOSTILE" -s 0 2 1 48
 hostile=$started
 churn_for 0 3000 0 >/dev/null # its tables grow to what this needs
 fds_before=$(fds) rss_before=$(rss_kb)

@@ -27,7 +27,7 @@ switch_policy() { # NAME
 # A new owner of the same kind of work takes the place of the old one, on the next node.
 rotate() { # ROUND
 	[[ -z ${worker:-} ]] || kill "$worker" 2>/dev/null || true
-	start 2 membound $(($1 % 4)) 2 64
+	start 2 membound -f $(($1 % 4)) 2 64
 	worker=$started
 }
 
@@ -46,7 +46,7 @@ begin
 minutes=${LAB_MINUTES:-0}
 ((minutes > 0)) || minutes=1
 balancing 0
-settings_soft_dirty "$LAX_FREE" membound
+settings_faults "$LAX_FREE" membound
 sed -i "s/overhead_percent = [0-9.]*/overhead_percent = $CAP.0/" "$CONF"
 warned=$(kernel_warnings)
 systemctl start numa-migrd

@@ -21,7 +21,7 @@ goes_on() { # AFTER WHAT
 }
 
 start_worker() {
-	start_unit changing membound -n changing -s 0 2 1 48
+	start_unit changing membound -f -n changing -s 0 2 1 48
 	worker=$started
 }
 
@@ -158,7 +158,7 @@ trap 'umount $RUN 2>/dev/null; rm -f $FILL $FILL.rest $DISK' EXIT
 balancing 0
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 echo 2 >/proc/sys/kernel/perf_event_paranoid
-settings_soft_dirty "$LAX_FREE" changing
+settings_faults "$LAX_FREE" changing
 systemctl start numa-migrd
 pid=$(daemon_pid)
 start_worker

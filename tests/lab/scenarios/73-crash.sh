@@ -18,9 +18,15 @@ balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
 all_masks() { masks_of "$worker" | cut -d' ' -f2 | sort -u; }
 pause_up_to() { sleep "$(awk -v r=$RANDOM -v most="$1" 'BEGIN { print most * r / 32768 }')"; } # SECONDS
 
-settings() { # ROUND: by soft-dirty, or by a sysctl that must be restored
-	settings_soft_dirty "$LAX_FREE" crashing
-	(($1 % 4 < 2)) || sed -i 's/inject = "soft_dirty_unsafe"/inject = "numa_balancing"/' "$CONF"
+# By page faults of the program's own, or by hinting faults and so with a sysctl that must be restored. Sets `kind`, the
+# program's option.
+settings() { # ROUND
+	settings_faults "$LAX_FREE" crashing
+	kind=-f
+	(($1 % 4 < 2)) || {
+		sed -i 's/^sampling: {/& inject = "numa_balancing";/' "$CONF"
+		kind=-H
+	}
 }
 
 complain() {
@@ -30,7 +36,7 @@ complain() {
 
 a_kill() { # ROUND
 	settings "$1"
-	start 2 membound -H -n crashing -s 0 2 2 32
+	start 2 membound $kind -n crashing -s 0 2 2 32
 	worker=$started
 	systemctl start numa-migrd || complain "$1" "it does not start"
 	if (($1 % 2)); then wait_for 12 moved_or_home "$worker"; fi

@@ -8,8 +8,8 @@
 
 begin
 balancing 0
-settings_soft_dirty "$LAX_FREE" membound
-start 1 membound -s 0 2 1 48
+settings_faults "$LAX_FREE" membound
+start 1 membound -f -s 0 2 1 48
 systemctl start numa-migrd
 pid=$(daemon_pid)
 effect "a thread is moved" wait_for 60 moved "$started"

@@ -21,12 +21,12 @@ has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]];
 
 # ---- hostile programs ----
 
-start_misplaced() { start_unit "$1" membound -n hostile -s 0 2 1 48; } # UNIT
+start_misplaced() { start_unit "$1" membound -f -n hostile -s 0 2 1 48; } # UNIT
 
 # To itself its process is 1, which heeds no other signal, and its user is root.
 start_boxed() {
 	start_unit boxed -p KillSignal=SIGKILL \
-		unshare --user --map-root-user --pid --fork --mount-proc "$(command -v membound)" -n hostile -s 0 2 1 48
+		unshare --user --map-root-user --pid --fork --mount-proc "$(command -v membound)" -f -n hostile -s 0 2 1 48
 	wait_for 10 has_child "$started"
 	started=$(child_of "$started")
 }
@@ -95,7 +95,7 @@ begin
 trap 'echo "$most" >/proc/sys/vm/max_map_count; rmdir $GROUP 2>/dev/null' EXIT
 most=$(cat /proc/sys/vm/max_map_count)
 balancing 0
-settings_soft_dirty "$LAX_FREE" hostile 'x)*'
+settings_faults "$LAX_FREE" hostile 'x)*'
 sed -i 's/^targets: {/& min_cpu_percent = 0; min_rss_mb = 1;/' "$CONF"
 systemctl start numa-migrd
 pid=$(daemon_pid)

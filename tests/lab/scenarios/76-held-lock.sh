@@ -57,7 +57,7 @@ stops() { timeout $STOP_S systemctl stop numa-migrd; }
 # While it touches its memory and sets its own affinity it must not be moved: that affinity belongs to its owner.
 start_misplaced() {
 	systemctl stop numa-migrd
-	start 1 membound -n lent -s 0 2 1 64
+	start 1 membound -f -n lent -s 0 2 1 64
 	systemctl start numa-migrd
 }
 
@@ -101,7 +101,7 @@ while_held() { # COUNT
 begin
 modprobe fuse
 balancing 0
-settings_soft_dirty "$LAX_FREE" lent holder
+settings_faults "$LAX_FREE" lent holder
 sed -i 's/^targets: {/& min_cpu_percent = 0; min_rss_mb = 1;/' "$CONF"
 while_held 1
 while_held 100

@@ -11,7 +11,7 @@ readonly FOLIOS=/sys/kernel/mm/transparent_hugepage
 
 # Those of a thread that its owner has narrowed, once managed and once not: regardless of what this kernel remembers.
 start_narrowed() { # NAME
-	start 1 membound -n "$1" -s 0 2 1 48
+	start 1 membound -f -n "$1" -s 0 2 1 48
 	taskset -a -p -c 2-7 "$started" >&2
 	echo "$started" >"$GROUP/cgroup.procs"
 }
@@ -52,8 +52,8 @@ accesses_seen() { numa-migrctl --json threads "$hinted" | grep -q '"accesses": *
 by_hinting_faults() {
 	start 1 membound -H -n hinted -s 0 2 1 64
 	hinted=$started
-	settings_soft_dirty "$LAX_FREE" hinted
-	sed -i 's/inject = "soft_dirty_unsafe"/inject = "numa_balancing"/' "$CONF"
+	settings_faults "$LAX_FREE" hinted
+	sed -i 's/^sampling: {/& inject = "numa_balancing";/' "$CONF"
 	systemctl start numa-migrd
 	check "hinting faults: what a thread writes to is seen" wait_for 60 accesses_seen
 	systemctl stop numa-migrd
@@ -78,11 +78,11 @@ faulted_in() { cat "$FOLIOS/hugepages-$1kB/stats/anon_fault_alloc"; } # KB
 
 start_folios() {
 	[[ ! $folio ]] || kill -9 "$folio"
-	start 1 membound -F -n folios -s 0 2 1 64
+	start 1 membound -f -F -n folios -s 0 2 1 64
 	folio=$started
 }
 
-# Soft-dirty bits are of pages, also where one fault brings in many.
+# One fault brings in many pages.
 in_folios() { # KB
 	local before
 	if [[ ! -e $FOLIOS/hugepages-$1kB ]]; then
@@ -92,7 +92,7 @@ in_folios() { # KB
 	folio=''
 	folios "$1" always
 	before=$(faulted_in "$1")
-	settings_soft_dirty "$LAX_FREE" folios
+	settings_faults "$LAX_FREE" folios
 	systemctl start numa-migrd
 	effect "folios of $1 KiB: a thread is moved" get_moved start_folios
 	check "folios of $1 KiB: its memory is in them" [ "$(faulted_in "$1")" -gt "$before" ]
@@ -108,7 +108,7 @@ trap 'as_before; rmdir $GROUP 2>/dev/null' EXIT
 note "$(uname -r)"
 balancing 0
 echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
-settings_soft_dirty "$LAX_FREE" asked
+settings_faults "$LAX_FREE" asked
 systemctl start numa-migrd
 remembered
 by_hinting_faults

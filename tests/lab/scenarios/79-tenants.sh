@@ -58,7 +58,7 @@ masks_of_others() { masks_of "$(unit_pid hog)" "${locked[@]}" | cut -d' ' -f2 | 
 start_b() {
 	systemctl stop numa-migrd
 	rm -f $OUTPUT/busy
-	start_unit busy -p User=$B -p StandardOutput=file:$OUTPUT/busy membound -n busy -s 0 2 2 48
+	start_unit busy -p User=$B -p StandardOutput=file:$OUTPUT/busy membound -f -n busy -s 0 2 2 48
 	wait_for 60 has_lines 2 $OUTPUT/busy
 	systemctl start numa-migrd
 }
@@ -76,17 +76,15 @@ b_is_restored() { [[ $(masks_of_b) == 0-7 ]]; }
 
 # ---- both ----
 
-settings() { # POLICY SAMPLING
+settings() { # POLICY
 	cat >"$CONF" <<-SETTINGS
 		targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = "busy"; }, { command = "home"; },
 			{ command = "crowd"; }, { command = "holder"; }, { command = "churn"; }, { command = "x)*"; } ); };
-		sampling: { $2 $UNCAPPED };
+		sampling: { $UNCAPPED };
 		threads: { policy = "$1"; };
 	SETTINGS
 	parameters "$LAX_FREE"
 }
-
-readonly SOFT_DIRTY='inject = "soft_dirty_unsafe";'
 
 affinities_are_their_owners() { # AFTER
 	check "$1: B's affinities are restored" wait_for 30 b_is_restored
@@ -106,7 +104,7 @@ stop() { # AFTER
 }
 
 after_home() {
-	settings auto ''
+	settings auto
 	systemctl start numa-migrd
 	start_b_at_home
 	effect "home: B's program gets one" wait_for 60 has_home
@@ -117,7 +115,7 @@ after_home() {
 }
 
 after_move() {
-	settings lbma "$SOFT_DIRTY"
+	settings lbma
 	effect "move: B's program is moved" get_moved start_b
 	check "move: root's query is answered" timeout 60 numa-migrctl status
 	stop move
@@ -126,7 +124,7 @@ after_move() {
 # The daemon that starts after the kill is to restore affinities, and move none while they are compared.
 after_kill() {
 	effect "kill: another program of B's is moved" get_moved start_b
-	settings none "$SOFT_DIRTY"
+	settings none
 	killed=$(daemon_pid)
 	kill -9 "$killed"
 	check "kill: the daemon is started again" wait_for 60 is_another

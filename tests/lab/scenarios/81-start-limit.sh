@@ -63,7 +63,7 @@ all_masks() { masks_of "${programs[@]}" | cut -d' ' -f2 | sort -u; }
 begin
 trap remove_drop_in EXIT
 balancing 0
-settings_soft_dirty "$LAX_FREE" family
+settings_faults "$LAX_FREE" family
 programs=() crashes=0 inherited=0
 taskset -c 4-5 sleep 100000 &
 pinned=$!
