@@ -29,7 +29,7 @@ enum nm_source_choice {
 #define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* balance_min_gain: no limit */
 #define NM_CONFIG_FILE "/etc/numa-migrd.conf"
 #define NM_CONFIG_FOLDER "/etc/numa-migrd.conf.d"
-enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
+enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING };
 /*
  * The policies that move threads: constant, and name in the file. The file of a policy contains its
  * nm_<name>_policy (policy.h). The rules are its own or, with rules.paper, those of its paper.
@@ -299,18 +299,9 @@ struct nm_target_subject {
 	uint32_t uid;
 };
 
-/*
- * Returns the first of the patterns that matches, or NULL. If `named` is true, only patterns that
- * name a command, a unit, a slice or a cgroup count; this is required before writing to a process
- * (sampling.inject = "soft_dirty_unsafe"). Pure. Used by the task table and the root helper.
- */
+/* Returns the first of the patterns that matches, or NULL. Pure. Used by the task table. */
 const struct nm_target *nm_config_find(const struct nm_target_list *list,
-				       const struct nm_target_subject *subject, bool named);
-static inline bool nm_config_matches(const struct nm_target_list *list,
-				     const struct nm_target_subject *subject, bool named)
-{
-	return nm_config_find(list, subject, named) != NULL;
-}
+				       const struct nm_target_subject *subject);
 
 /* Returns whether one of the patterns that name a command matches. Pure. Used by the task table. */
 bool nm_config_names_command(const struct nm_target_list *list,

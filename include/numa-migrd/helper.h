@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged operations and their protocol, part of platform/: three operations behind a
+ * The privileged operations and their protocol, part of platform/: two operations behind a
  * private SOCK_SEQPACKET socket. Each request is validated again. The root helper
  * (platform/helper/) serves them over the socket; the same functions serve requests in-process if
  * the daemon runs as root.
@@ -19,15 +19,14 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/event.h"
 
-#define NM_HELPER_VERSION 3U
+#define NM_HELPER_VERSION 4U
 #define NM_HELPER_SOCKET_PATH "/run/numa-migrd-helper.sock"
 #define NM_HELPER_STATE_PATH "/run/numa-migrd-helper/numa_balancing"
 
 enum nm_helper_act {
-	NM_HELPER_OPEN_EVENT = 1,   /* kind, index, cpu, period, source, load_latency → descriptors
-				     * (SCM_RIGHTS) */
-	NM_HELPER_CLEAR_REFS, /* pid, start_ticks → clear_refs, open for writing (SCM_RIGHTS) */
-	NM_HELPER_NUMA_BALANCING,   /* value 0/1: set; -1: restore */
+	NM_HELPER_OPEN_EVENT = 1, /* kind, index, cpu, period, source, load_latency → descriptors
+				   * (SCM_RIGHTS) */
+	NM_HELPER_NUMA_BALANCING, /* value 0/1: set; -1: restore */
 };
 
 struct nm_helper_request {
@@ -36,9 +35,7 @@ struct nm_helper_request {
 	int32_t cpu;
 	uint32_t kind;
 	uint64_t period;
-	int32_t pid;
 	int32_t value;
-	uint64_t start_ticks;
 	/* For hardware events. sampling.event is read from root's configuration,
 	 * never from the request. */
 	uint32_t index, source, load_latency;
@@ -54,30 +51,16 @@ struct nm_helper_reply {
  */
 struct nm_helper_context {
 	struct nm_config_files config; /* root's: only root can have written it; path NULL: none */
-	const char *state_path;  /* file that stores the original value of the sysctl while it is
-				  * changed */
-	int proc_fd;             /* /proc */
-	int root_fd;             /* /; used only for OPEN_EVENT */
-	pid_t requester;         /* may clear its own soft-dirty bits without being a target; 0: no
-				  * process */
-	uint64_t requester_ticks; /* its start time, because the PID may have been reused */
-	struct nm_helper_rate
-		*rate;	 /* remaining budget of clear_refs; NULL: no limit */
-	uint64_t now_ns; /* current time for `rate` */
-};
-
-/* The recent cost of clear_refs, limited by NM_SOFT_DIRTY_MB_S.
- * Initially zero. */
-struct nm_helper_rate {
-	double bytes; /* bytes that may still be protected; negative after exceeding the budget */
-	uint64_t last_ns;
+	const char *state_path; /* file that stores the original value of the sysctl while it is
+				 * changed */
+	int proc_fd;		/* /proc */
+	int root_fd;		/* /; used only for OPEN_EVENT */
 };
 
 /*
  * Validates and performs one request in this process. Returns the result for the reply. *ret_fds
- * gets a new event, or another descriptor as its `event`, otherwise -1 in both fields. -EINVAL: not
- * in the fixed list; -EPERM: root's configuration does not allow it or does not target the process;
- * -EAGAIN: rate exceeded; -ESRCH: the PID was reused.
+ * gets a new event, otherwise -1 in both fields. -EINVAL: not in the fixed list; -EPERM: root's
+ * configuration does not allow it.
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);

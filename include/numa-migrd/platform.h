@@ -36,16 +36,14 @@ struct nm_owner {
 	bool others_write;
 };
 
-/* A query about, or an operation on, the memory of a process. */
+/* A query about the memory of a process. */
 enum nm_memory_query_kind {
-	NM_MEMORY_QUERY_WHERE,	    /* the node of each of the given pages */
-	NM_MEMORY_QUERY_NUMA_MAPS,  /* the whole text of numa_maps */
-	NM_MEMORY_QUERY_CLEAR_REFS, /* write-protect all pages, so that the next write to each
-				     * faults (clear_refs 4) */
-	NM_MEMORY_QUERY_PAGES,	    /* the nodes of up to 512 private pages, found by searching the
-				     * mappings */
-	NM_MEMORY_QUERY_RUNTIME /* the language runtime and the program, from maps: `result` is
-				 * an nm_runtime_answer() */
+	NM_MEMORY_QUERY_WHERE,	   /* the node of each of the given pages */
+	NM_MEMORY_QUERY_NUMA_MAPS, /* the whole text of numa_maps */
+	NM_MEMORY_QUERY_PAGES,	   /* the nodes of up to 512 private pages, found by searching the
+				    * mappings */
+	NM_MEMORY_QUERY_RUNTIME	   /* the language runtime and the program, from maps: `result` is
+				    * an nm_runtime_answer() */
 };
 
 struct nm_memory_query {
@@ -55,9 +53,7 @@ struct nm_memory_query {
 			       * PID */
 	unsigned count;	      /* WHERE: number of addresses */
 	const uint64_t *addresses;
-	/* Used internally by the platform. */
-	uint64_t domain;
-	int fd;
+	uint64_t domain; /* used internally by the platform */
 };
 
 /* `result` is -ESRCH if the process has exited, -EFBIG if the text is longer than the limit,
@@ -73,7 +69,6 @@ struct nm_memory_answer {
 	unsigned nr_staying;
 	uint64_t own_huge_bytes;
 	char *text; /* NUMA_MAPS */
-	uint64_t took_ns;
 };
 static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 {
@@ -160,8 +155,7 @@ struct nm_platform_ops {
 	 * Submits a query about the memory of another process; the answer may take long or never
 	 * arrive. The ticket is never 0. -ESRCH: the process has exited, or its PID was reused;
 	 * -EAGAIN: the limit of pending queries is reached; or the negative errno of
-	 * examining the process. CLEAR_REFS also returns -EROFS in a dry run, and -EPERM. Called by
-	 * the sample stage, balance, injection and the task table.
+	 * examining the process. Called by the sample stage, balance and the task table.
 	 */
 	int (*memory_query)(struct nm_platform *platform, const struct nm_memory_query *question,
 			    uint64_t *ret_ticket);
@@ -251,12 +245,6 @@ struct nm_platform_ops {
 	void (*worker_counts)(struct nm_platform *platform, struct nm_worker_counts *ret);
 
 	/*
-	 * Write-protects the pages of the calling process, as NM_MEMORY_QUERY_CLEAR_REFS does for
-	 * other processes, to test whether this has an effect on this kernel. Called by injection.
-	 */
-	int (*clear_refs)(struct nm_platform *platform, pid_t pid, uint64_t start_ticks);
-
-	/*
 	 * Makes kernel.numa_balancing balance nodes (1) or not (0), without changing its other
 	 * bits, or restores it now (-1). The setting lasts until nm_platform_free(), or until the
 	 * daemon's death: the helper restores the old value when the connection closes. Setting the
@@ -274,9 +262,6 @@ struct nm_platform {
 	/* Ends what the platform has started, and frees it. */
 	void (*free)(struct nm_platform *platform);
 };
-
-/* Maximum rate at which sampling.inject = "soft_dirty_unsafe" write-protects memory. */
-#define NM_SOFT_DIRTY_MB_S 256.0
 
 struct nm_platform_options {
 	const char *root_path;	    /* "/" except in tests */
@@ -335,7 +320,7 @@ NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 
 /*
  * Begins the answer to a query, or continues it in later calls with the same query. Returns true
- * when *ret is complete, except for took_ns. Never waits.
+ * when *ret is complete. Never waits.
  */
 typedef bool (*nm_memory_answer_fn)(void *context, const struct nm_memory_query *query,
 				    struct nm_memory_answer *ret);
@@ -349,8 +334,7 @@ void nm_asker_free(struct nm_asker *asker);
 NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
 /* These functions implement memory_query, memory_poll and memory_cancel of nm_platform_ops.
- * nm_asker_ask() takes over the descriptor in the question, also on failure, and returns -EAGAIN if
- * the domain has used its quota of NM_QUERIES_MOST. */
+ * nm_asker_ask() returns -EAGAIN if the domain has used its quota of NM_QUERIES_MOST. */
 int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);

@@ -275,64 +275,6 @@ struct nm_sampling_cost {
 struct nm_sampling_cost nm_sampling_cost(const struct nm_ring_counts *before,
 					 const struct nm_ring_counts *now, uint64_t drain_ns);
 
-/* ---- soft-dirty injection ---- */
-
-/* One process that may be write-protected so that its next writes fault. */
-struct nm_inject_target {
-	uint32_t pid;
-	uint64_t start_ticks;
-	uint64_t resident_bytes;
-};
-
-#define NM_INJECTIONS_MAX 64U /* shared: turns; maximum number of pending injections */
-
-/* Write-protects targets in turn, within a rate. The state is plain data and may be copied. */
-struct nm_injector {
-	struct {
-		uint64_t ticket;
-		struct nm_inject_target target;
-	} queries[NM_INJECTIONS_MAX]; /* injections whose result is pending */
-	unsigned nr_queries;
-	double budget_bytes; /* bytes that may still be protected; grows by rate × time */
-	uint64_t last_time_ns;
-	uint32_t last_pid;  /* last target of the round robin */
-	double ns_per_byte; /* lowest measured cost of protecting a byte; 0: not measured yet */
-	uint64_t too_large; /* targets skipped because one write would lock their mappings for too
-			     * long */
-	int last_error;
-};
-
-/*
- * Tests whether soft-dirty protection works on this kernel. Some kernels accept the write to
- * clear_refs but ignore it (no CONFIG_MEM_SOFT_DIRTY), so it is tried on a page of this process,
- * whose bits `clear` clears. Returns 0, -EOPNOTSUPP (no effect), or the negative errno of `clear`.
- * Called by numa-migrctl doctor.
- */
-int nm_inject_try(int (*clear)(void *context), void *context);
-/* The same by nm_platform_ops.clear_refs. Called by the daemon if injection is configured. */
-int nm_inject_probe(struct nm_platform *platform);
-
-/* Returns the rate in MB/s at which memory may be protected: a fixed one, limited so that the page
- * faults do not exceed the overhead limit. */
-double nm_inject_rate(const struct nm_config *config);
-/* Returns the remedy for an error of injection, as a phrase. */
-const char *nm_inject_remedy(int error);
-
-/*
- * Requests write protection for targets (ascending pid, from the one after the last call's) within
- * a rate of mb_per_s. A target larger than one second's budget waits until the budget has grown to
- * its size. A target is skipped if, by the cost of earlier ones, its write is expected to lock its
- * mappings for more than 0.1 s. Requests are asynchronous: their results are collected by later
- * calls. Targets that have exited are skipped; refusals are counted. Returns the number of targets
- * protected since the last call. Called by the tick.
- */
-int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
-			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
-			 uint64_t now_ns);
-
-/* Resets the injector and discards pending requests. */
-void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platform);
-
 /* ---- list of events ---- */
 
 /* numa-migrd --list-events [--pmu NAME | --json] (numa-migrd(8)); part of sample/. */
@@ -353,9 +295,9 @@ int nm_list_events_check(FILE *out, int root, const struct nm_config *config);
 void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config);
 
 /*
- * Prints the available sources and whether soft-dirty tracking has an effect, as JSON; with
- * `may_try` also the result of opening the configured source on one CPU for 0.1 s. Returns 0, or
- * -EIO if it cannot be written. Called by main(), for numa-migrctl doctor.
+ * Prints the available sources as JSON; with `may_try` also the result of opening the configured
+ * source on one CPU for 0.1 s. Returns 0, or -EIO if it cannot be written. Called by main(), for
+ * numa-migrctl doctor.
  */
 int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm_topology *topology,
 			const struct nm_config *config, bool may_try);

@@ -141,7 +141,6 @@ struct nm_process {
 	uint64_t runtime_ticket, runtime_asked_ns; /* the pending query for it; 0: no query is
 						    * pending, or none was sent */
 	unsigned runtime_unanswered; /* consecutive queries for it without an answer in time */
-	bool named; /* an include pattern names it: it may be write-protected for sampling */
 	struct nm_steering steering; /* from the attributes of its cgroups */
 	bool left_alone;	     /* by the control group (trial.h): measured, never moved */
 	enum nm_eligibility eligibility;
@@ -307,10 +306,6 @@ void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ti
 /* Stops managing a thread (FOREIGN) or a whole process (RELEASED) until it ends. */
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
 int nm_roster_release(struct nm_roster *roster, uint32_t pid);
-
-/* Returns the targets of soft-dirty injection: the managed processes that an include pattern names,
- * in ascending pid order. Valid until the next call on the table. */
-size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret);
 
 /* Returns all processes in the table, in no particular order, for display. Valid until the next
  * call on the table. */

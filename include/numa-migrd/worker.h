@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Operations that take the memory map lock of another process (mmap_lock: move_pages(2), reading
- * /proc/PID/maps and numa_maps, writing clear_refs) are performed by numa-migrd-worker, a process
+ * /proc/PID/maps and numa_maps) are performed by numa-migrd-worker, a process
  * of its own. A process that holds its own lock forever thus blocks a worker, and not the daemon.
  * This header contains the protocol, and the daemon's side of it.
  *
@@ -18,20 +18,19 @@
 
 #include "numa-migrd/base.h"
 
-#define NM_WORKER_VERSION 5U
+#define NM_WORKER_VERSION 6U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
 #define NM_WORKER_TEXT_MOST 16384U
 
 enum nm_worker_act {
-	NM_WORKER_HELLO = 1,  /* result: the worker's PID */
-	NM_WORKER_WHERE,      /* addresses → statuses (move_pages(2) without nodes) */
-	NM_WORKER_ROUND,      /* addresses, nodes → struct nm_worker_moved (move_pages(2)) */
-	NM_WORKER_OPEN_MAPS,  /* file → its descriptor, by SCM_RIGHTS */
-	NM_WORKER_READ_MAPS,  /* that descriptor, maximum size, time → text; empty at its end */
-	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
-	NM_WORKER_FIND,	      /* ranges, time → struct nm_worker_found */
+	NM_WORKER_HELLO = 1, /* result: the worker's PID */
+	NM_WORKER_WHERE,     /* addresses → statuses (move_pages(2) without nodes) */
+	NM_WORKER_ROUND,     /* addresses, nodes → struct nm_worker_moved (move_pages(2)) */
+	NM_WORKER_OPEN_MAPS, /* file → its descriptor, by SCM_RIGHTS */
+	NM_WORKER_READ_MAPS, /* that descriptor, maximum size, time → text; empty at its end */
+	NM_WORKER_FIND,	     /* ranges, time → struct nm_worker_found */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };

@@ -23,19 +23,6 @@ static unsigned line_of(const struct config_check *check, const char *const *pat
 
 #define LINE(check, ...) line_of(check, (const char *const[]){__VA_ARGS__, NULL})
 
-static void check_soft_dirty(const struct config_check *check)
-{
-	const struct nm_config *config = check->config;
-	if (config->sampling.inject == NM_INJECT_SOFT_DIRTY &&
-	    !nm_targets_has_criterion(&config->targets.include))
-		nm_report_error(
-			check->report, LINE(check, "sampling.inject"),
-			"sampling.inject: found \"soft_dirty_unsafe\", allowed: only with a "
-			"pattern "
-			"in targets.include that names a command, unit, slice or cgroup other than "
-			"\"*\"");
-}
-
 static void check_source(const struct config_check *check)
 {
 	const struct nm_config *config = check->config;
@@ -105,7 +92,6 @@ void nm_config_check_combinations(struct nm_report *report, const struct nm_conf
 				  const struct nm_config_trees *trees)
 {
 	const struct config_check check = {.report = report, .config = config, .trees = trees};
-	check_soft_dirty(&check);
 	check_source(&check);
 	check_interval(&check);
 	check_tickets(&check);

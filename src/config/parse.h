@@ -73,9 +73,6 @@ void nm_targets_parse(struct nm_report *report, const char *name, const config_s
 		      struct nm_target_list *ret);
 void nm_targets_clear(struct nm_target_list *list);
 
-/* Returns whether any pattern names a command, unit, slice or cgroup other than "*". */
-bool nm_targets_has_criterion(const struct nm_target_list *list);
-
 /* Checks rules that involve several settings; an invalid setting counts with its default. */
 void nm_config_check_combinations(struct nm_report *report, const struct nm_config *config,
 				  const struct nm_config_trees *trees);

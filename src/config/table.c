@@ -6,7 +6,7 @@
 /* Each list is in the order of its enum in config.h. */
 static const char *const sources[] = {"auto",  "pebs",	 "ibs",	 "spe",
 				      "event", "faults", "none", NULL};
-static const char *const injects[] = {"none", "numa_balancing", "soft_dirty_unsafe", NULL};
+static const char *const injects[] = {"none", "numa_balancing", NULL};
 #define NAME(constant, name) #name,
 static const char *const policies[] = {NM_POLICIES(NAME) "lbma-paper", "imar2-paper", "kmaf-paper",
 				       "balance-paper", NULL};

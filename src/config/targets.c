@@ -312,22 +312,12 @@ static bool is_name(const char *glob)
 	return glob && glob[strspn(glob, "*/")] != '\0';
 }
 
-static bool is_named(const struct nm_target *target)
-{
-	return is_name(target->command) || is_name(target->unit) || is_name(target->slice) ||
-	       is_name(target->cgroup);
-}
-
 const struct nm_target *nm_config_find(const struct nm_target_list *list,
-				       const struct nm_target_subject *subject, bool named)
+				       const struct nm_target_subject *subject)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const struct nm_target *target = &list->items[i];
-		if (named && !is_named(target))
-			continue;
-		if (target_matches(target, subject))
-			return target;
-	}
+	for (size_t i = 0; i < list->count; i++)
+		if (target_matches(&list->items[i], subject))
+			return &list->items[i];
 	return NULL;
 }
 
@@ -361,12 +351,4 @@ const char *nm_config_print_target(const struct nm_target *target, char *out, si
 	if (used < size)
 		(void)snprintf(out + used, size - used, " }");
 	return out;
-}
-
-bool nm_targets_has_criterion(const struct nm_target_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (is_named(&list->items[i]))
-			return true;
-	return false;
 }

@@ -90,10 +90,11 @@ struct nm_machine_state {
 	struct nm_cpu_load load; /* in the last interval */
 	struct nm_online online;
 	struct nm_isolation isolation; /* {0} before the first interval */
-	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
+	int balancing;		       /* kernel.numa_balancing; -1: not supported by this kernel */
 	enum nm_balancing_mode balancing_mode; /* see pages.numa_balancing */
-	bool balancing_switched; /* by the daemon, see sampling.inject */
-	int balancing_error;	 /* of the last attempt to enable it; logged when it changes */
+	bool balancing_switched;	       /* by the daemon, see sampling.inject */
+	bool balancing_unusable;	       /* it cannot be; logged once */
+	int balancing_error; /* of the last attempt to enable it; logged when it changes */
 };
 
 /* The side-band records of one drain. */
@@ -131,11 +132,6 @@ struct nm_reported {
 	uint64_t summary_ns; /* time of the last summary */
 };
 
-struct nm_injection {
-	struct nm_injector injector;
-	bool unusable; /* soft-dirty has no effect here, or is not permitted; logged once */
-};
-
 /* The control group, which survives a pause; its processes do not. */
 struct nm_trial_stage {
 	struct nm_trial *group;
@@ -162,7 +158,6 @@ struct nm_daemon {
 	struct nm_costs costs;
 	struct nm_tally tally;
 	struct nm_reported reported;
-	struct nm_injection injection;
 	struct nm_exporter exporter;
 	struct nm_trial_stage trial;
 	struct nm_views views; /* of the pipeline's last interval */

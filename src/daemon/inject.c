@@ -5,13 +5,20 @@
 
 #include "daemon.h"
 
-/* The remedy is NULL if it follows from the error. */
-static void report_refusal(struct nm_daemon *daemon, const char *what, int error,
-			   const char *remedy)
+static const char *remedy_of(int error)
 {
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s refused: %s; %s%s", what,
-		  strerror(-error), remedy ? remedy : nm_inject_remedy(error),
-		  nm_injection_failure_effect(daemon));
+	switch (error) {
+	case -EPERM:
+		return "allow it in /etc/numa-migrd.conf, owned by root";
+	case -ETIMEDOUT:
+		return "helper too slow, retrying in a minute";
+	case -ENOENT:
+	case -ECONNREFUSED:
+	case -EACCES:
+		return "check numa-migrd-helper.socket";
+	default:
+		return "see systemctl status numa-migrd-helper";
+	}
 }
 
 /* A helper that is slow only because it is being started is tried again by nm_inject(). */
@@ -23,63 +30,31 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 	daemon->machine.balancing_error = r < 0 ? r : 0;
 	if (value < 0 || r >= 0 || r == before)
 		return;
-	daemon->injection.unusable = r != -ETIMEDOUT;
-	report_refusal(daemon, "kernel.numa_balancing = 1", r,
-		       daemon->injection.unusable ? NULL : "helper too slow, retrying in a minute");
+	daemon->machine.balancing_unusable = r != -ETIMEDOUT;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "kernel.numa_balancing = 1 refused: %s; %s%s", strerror(-r), remedy_of(r),
+		  nm_injection_failure_effect(daemon));
 }
 
 void nm_inject_configure(struct nm_daemon *daemon)
 {
-	enum nm_inject inject = daemon->config->sampling.inject;
+	bool inject = daemon->config->sampling.inject == NM_INJECT_NUMA_BALANCING;
 
-	nm_injector_clear(&daemon->injection.injector, daemon->pipeline.platform);
-	daemon->injection.unusable = false;
+	daemon->machine.balancing_unusable = false;
 	daemon->machine.balancing_error = 0;
-	if (inject == NM_INJECT_NUMA_BALANCING)
+	if (inject)
 		switch_balancing(daemon, 1);
 	else if (daemon->machine.balancing_switched)
 		switch_balancing(daemon, -1);
-	daemon->machine.balancing_switched = inject == NM_INJECT_NUMA_BALANCING;
-	if (inject != NM_INJECT_SOFT_DIRTY)
-		return;
-	/* Tested once per configuration, on a page of this process. */
-	int r = nm_inject_probe(daemon->pipeline.platform);
-	daemon->injection.unusable = r < 0;
-	if (r == -EOPNOTSUPP)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "sampling.inject = \"soft_dirty_unsafe\" has no effect: kernel without "
-			  "CONFIG_MEM_SOFT_DIRTY%s",
-			  nm_injection_failure_effect(daemon));
-	else if (r < 0)
-		report_refusal(daemon, "sampling.inject = \"soft_dirty_unsafe\"", r, NULL);
-}
-
-static void protect_targets(struct nm_daemon *daemon)
-{
-	struct nm_injector *injector = &daemon->injection.injector;
-	const struct nm_inject_target *targets = NULL;
-	size_t count = nm_roster_inject_targets(daemon->pipeline.roster, &targets);
-	int last_error = injector->last_error;
-	bool passed_over = injector->too_large > 0;
-	(void)nm_inject_soft_dirty(injector, daemon->pipeline.platform, targets, count,
-				   nm_inject_rate(daemon->config), daemon->last_tick_ns);
-	if (!passed_over && injector->too_large > 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "Target too large to write-protect in 100 ms: skipped, its accesses are "
-			  "not sampled");
-	if (injector->last_error != last_error)
-		report_refusal(daemon, "Write-protecting pages", injector->last_error, NULL);
+	daemon->machine.balancing_switched = inject;
 }
 
 void nm_inject(struct nm_daemon *daemon)
 {
-	enum nm_inject inject = daemon->config->sampling.inject;
-	if (!daemon->pipeline.source || daemon->injection.unusable)
+	if (!daemon->pipeline.source || daemon->machine.balancing_unusable)
 		return;
-	if (inject == NM_INJECT_SOFT_DIRTY)
-		protect_targets(daemon);
 	/* Requested again, so that a helper that was restarted meanwhile gets the request. */
-	if (inject == NM_INJECT_NUMA_BALANCING)
+	if (daemon->config->sampling.inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);
 }
 
@@ -88,8 +63,6 @@ void nm_inject(struct nm_daemon *daemon)
 /* Returns whether accesses are sampled without the kernel's hinting faults. */
 static bool samples_otherwise(const struct nm_daemon *daemon)
 {
-	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->injection.unusable)
-		return true;
 	return daemon->pipeline.source &&
 	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
 }

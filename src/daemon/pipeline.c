@@ -358,8 +358,6 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
 	nm_watch_source(daemon);
-	if (pipeline->platform)
-		nm_injector_clear(&daemon->injection.injector, pipeline->platform);
 	close_page_stage(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);

@@ -44,7 +44,8 @@ uint64_t nm_own_loop_ns(const struct nm_daemon *daemon)
 static bool has_repeated_faults(const struct nm_daemon *daemon)
 {
 	return nm_balances_nodes(daemon->machine.balancing) ||
-	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->injection.unusable);
+	       (daemon->config->sampling.inject != NM_INJECT_NONE &&
+		!daemon->machine.balancing_unusable);
 }
 
 bool nm_samples_first_touches_only(const struct nm_daemon *daemon)

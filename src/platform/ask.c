@@ -32,8 +32,7 @@ static void empty(struct entry *entry)
 {
 	free(entry->addresses);
 	nm_memory_answer_clear(&entry->answer);
-	nm_closep(&entry->question.fd);
-	*entry = (struct entry){.question.fd = -1};
+	*entry = (struct entry){0};
 }
 
 static struct entry *find(struct nm_asker *asker, uint64_t ticket)
@@ -97,7 +96,6 @@ static bool advance(struct nm_asker *asker, struct entry *entry)
 	}
 	if (!asker->answer(asker->context, &entry->question, &entry->answer))
 		return false;
-	entry->answer.took_ns = asker->took_ns;
 	begin_rest(asker, entry->question.domain, asker->took_ns);
 	asker->under_way = NULL;
 	if (entry->state == FORGOTTEN)
@@ -140,10 +138,8 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		if (asker->entries[i].state != FREE)
 			nm_quota_count(&quota, question->domain, asker->entries[i].question.domain,
 				       1);
-	if (!place || !nm_quota_permits(&quota, question->domain)) {
-		nm_closep(&(int){question->fd});
+	if (!place || !nm_quota_permits(&quota, question->domain))
 		return -EAGAIN;
-	}
 	*place =
 		(struct entry){.state = WAITING, .ticket = ++asker->tickets, .question = *question};
 	if (question->count > 0) {
@@ -202,8 +198,6 @@ void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **r
 	asker->answer = answer;
 	asker->context = context;
 	asker->rests.limit = INFINITY;
-	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
-		asker->entries[i].question.fd = -1;
 	*ret = asker;
 }
 

@@ -32,12 +32,10 @@ int nm_helper_call(int socket, const struct nm_helper_request *request,
 	if (got <= 0)
 		return got == 0 ? -ECONNRESET : got == -EAGAIN ? -ETIMEDOUT : (int)got;
 	bool has_fd = fds.first >= 0,
-	     wants_fd = reply.result == 0 && request->act != NM_HELPER_NUMA_BALANCING,
-	     has_second = fds.second >= 0 && request->act != NM_HELPER_OPEN_EVENT;
+	     wants_fd = reply.result == 0 && request->act == NM_HELPER_OPEN_EVENT;
 	if (got != sizeof(reply) || reply.version != NM_HELPER_VERSION || reply.result > 0 ||
-	    has_fd != wants_fd || has_second)
+	    has_fd != wants_fd)
 		return -EPROTO;
-	/* those of an event and its leader, or one */
 	*ret_fds = (struct nm_event_fds){nm_take_fd(&fds.first), nm_take_fd(&fds.second)};
 	return reply.result;
 }

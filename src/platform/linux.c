@@ -139,38 +139,11 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 		.config = {.path = self->config_path, .folder = self->config_folder},
 		.state_path = self->state_path,
 		.proc_fd = self->proc,
-		.root_fd = self->files.root,
-		.requester = getpid(),
-		.requester_ticks = request->start_ticks};
+		.root_fd = self->files.root};
 
 	if (self->helper_socket)
 		return helper_ask(self, request, ret_fds);
 	return nm_helper_serve(&context, request, ret_fds);
-}
-
-int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks)
-{
-	const struct nm_helper_request request = {.version = NM_HELPER_VERSION,
-						  .act = NM_HELPER_CLEAR_REFS,
-						  .pid = pid,
-						  .start_ticks = start_ticks};
-	struct nm_event_fds fds = {-1, -1};
-	int r = perform(self, &request, &fds);
-
-	return r < 0 ? r : fds.event;
-}
-
-/* The daemon may wait only for the lock of its own memory map. */
-static int linux_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
-{
-	if (pid != getpid())
-		return -EPERM;
-	int fd = nm_linux_open_clear_refs(nm_linux(platform), pid, start_ticks);
-	if (fd < 0)
-		return fd;
-	int r = nm_write_all(fd, "4", 1);
-	close(fd);
-	return r;
 }
 
 static int linux_numa_balancing_set(struct nm_platform *platform, int value)
@@ -310,20 +283,6 @@ static int dry_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const
 	return -EROFS;
 }
 
-static int dry_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
-{
-	(void)platform, (void)pid, (void)start_ticks;
-	return -EROFS;
-}
-
-static int dry_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-		   uint64_t *ret_ticket)
-{
-	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS)
-		return -EROFS;
-	return nm_linux_memory_query(platform, question, ret_ticket);
-}
-
 static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 {
 	(void)platform, (void)value;
@@ -336,7 +295,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 		      .event_map = linux_event_map, .event_unmap = linux_event_unmap,              \
 		      .aux_map = linux_aux_map, .aux_unmap = linux_aux_unmap,                      \
 		      .event_ioctl = linux_event_ioctl, .event_read = linux_event_read,            \
-		      .memory_poll = nm_linux_memory_poll,                                         \
+		      .memory_query = nm_linux_memory_query, .memory_poll = nm_linux_memory_poll,  \
 		      .memory_cancel = nm_linux_memory_cancel, .query_fd = nm_linux_query_fd,      \
 		      .query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,  \
 		      .read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,        \
@@ -347,18 +306,14 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
 	.affinity_set = linux_affinity_set,
-	.memory_query = nm_linux_memory_query,
 	.pages_round = nm_linux_pages_round,
-	.clear_refs = linux_clear_refs,
 	.numa_balancing_set = linux_numa_balancing_set,
 };
 
 static const struct nm_platform_ops dry_run_ops = {
 	NM_LINUX_READS,
 	.affinity_set = dry_affinity_set,
-	.memory_query = dry_ask,
 	.pages_round = dry_pages_round,
-	.clear_refs = dry_clear_refs,
 	.numa_balancing_set = dry_numa_balancing_set,
 };
 

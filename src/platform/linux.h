@@ -65,8 +65,4 @@ void nm_linux_queries_free(struct nm_linux_queries *self);
  * advance. Called after each operation. */
 void nm_linux_watch(struct nm_linux_queries *self);
 
-/* linux.c. Opens clear_refs of a process for writing, by the privileged operation. Returns the
- * descriptor, which the caller closes, or a negative errno. */
-int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);
-
 #endif

@@ -193,12 +193,6 @@ static bool take_file(struct nm_linux_queries *self, int r, struct nm_memory_ans
 
 /* ---- a query ---- */
 
-static bool take_result(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
-{
-	(void)self;
-	return end(ret, r);
-}
-
 /* Begins the query when there is a worker, or ends it with the error `r`. */
 static bool begin(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
 {
@@ -209,12 +203,6 @@ static bool begin(struct nm_linux_queries *self, int r, struct nm_memory_answer 
 		return end(ret, r);
 	if (query->kind == NM_MEMORY_QUERY_WHERE)
 		return ask_where(self, query->count, query->addresses, ret);
-	if (query->kind == NM_MEMORY_QUERY_CLEAR_REFS) {
-		self->call = call_of(self, NM_WORKER_CLEAR_REFS);
-		self->call.fd = query->fd;
-		self->step = take_result;
-		return true;
-	}
 	self->call = call_of(self, NM_WORKER_OPEN_MAPS);
 	self->call.request.file = numa_maps ? NM_NUMA_MAPS : NM_MAPS;
 	self->step = take_file;
@@ -348,12 +336,6 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	own.domain = subject.domain;
 	own.start_ticks = subject.start_ticks;
 	use_survivor(platform, &own);
-	own.fd = -1;
-	if (query->kind == NM_MEMORY_QUERY_CLEAR_REFS) {
-		own.fd = nm_linux_open_clear_refs(self, (pid_t)query->pid, query->start_ticks);
-		if (own.fd < 0)
-			return own.fd;
-	}
 	r = nm_asker_ask(self->queries->asker, &own, ret_ticket);
 	if (r == 0)
 		nm_linux_watch(self->queries);

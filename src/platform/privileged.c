@@ -62,69 +62,6 @@ static int serve_open_event(const struct nm_helper_context *context,
 	return r < 0 ? r : nm_event_open(context->root_fd, &event, ret);
 }
 
-#define LEAST_BYTES 65536.0 /* minimum that each operation is charged */
-
-/* Returns the size of the process in memory, from statm (proc(5)). */
-static double resident_bytes(int proc_fd, pid_t pid)
-{
-	char path[32], text[256];
-	unsigned long long pages = 0;
-
-	snprintf(path, sizeof(path), "%d/statm", pid);
-	if (nm_read_text(proc_fd, path, text, sizeof(text)) < 0 ||
-	    sscanf(text, "%*u %llu", &pages) != 1)
-		pages = 0;
-	double bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
-	return bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
-}
-
-/*
- * Permits twice the rate in root's configuration, because the client counts in intervals of its
- * own. An operation may exceed the budget; the next one must wait until the excess is recovered.
- */
-static int require_rate(const struct nm_helper_context *context)
-{
-	struct nm_helper_rate *rate = context->rate;
-	double per_s = 2e6 * NM_SOFT_DIRTY_MB_S;
-
-	if (!rate)
-		return 0;
-	double elapsed_s = (double)(context->now_ns - rate->last_ns) / (double)NM_NSEC_PER_SEC;
-	rate->bytes += per_s * elapsed_s;
-	if (rate->bytes > per_s)
-		rate->bytes = per_s;
-	rate->last_ns = context->now_ns;
-	return rate->bytes > 0 ? 0 : -EAGAIN;
-}
-
-static int serve_clear_refs(const struct nm_helper_context *context,
-			    const struct nm_helper_request *request,
-			    struct nm_event_fds *ret_fds)
-{
-	nm_auto(nm_config_freep) struct nm_config *config = NULL;
-
-	if (request->pid < 2 || request->start_ticks == 0)
-		return -EINVAL;
-	int r = read_root_config(context, &config);
-	if (r < 0)
-		return r;
-	if (config->sampling.inject != NM_INJECT_SOFT_DIRTY)
-		return -EPERM;
-	/* The daemon clears its own pages to test whether this has an effect on this machine. */
-	bool own = request->pid == context->requester &&
-		   request->start_ticks == context->requester_ticks;
-	r = require_rate(context);
-	if (r == 0)
-		r = nm_open_clear_refs(context->proc_fd, request->pid, request->start_ticks,
-				       own ? NULL : config);
-	if (r < 0)
-		return r;
-	if (context->rate)
-		context->rate->bytes -= resident_bytes(context->proc_fd, request->pid);
-	ret_fds->event = r;
-	return 0;
-}
-
 /* Balancing may be enabled, so that its faults show accesses, or disabled, so that it does not move
  * the pages that we move. */
 static bool may_set_balancing(const struct nm_config *config, int value)
@@ -161,8 +98,6 @@ int nm_helper_serve(const struct nm_helper_context *context,
 	switch (request->act) {
 	case NM_HELPER_OPEN_EVENT:
 		return serve_open_event(context, request, ret_fds);
-	case NM_HELPER_CLEAR_REFS:
-		return serve_clear_refs(context, request, ret_fds);
 	case NM_HELPER_NUMA_BALANCING:
 		return serve_numa_balancing(context, request);
 	default:

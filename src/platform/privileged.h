@@ -29,15 +29,6 @@ static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
  */
 int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
-/*
- * Opens clear_refs of a process for writing, below an open /proc, after all checks. Takes no lock
- * of the process. Returns the descriptor, which the caller closes; -EPERM if the targets do not
- * include the process (targets NULL: all processes are permitted); or another negative errno as
- * nm_platform_ops.memory_query.
- */
-int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks,
-		       const struct nm_config *targets);
-
 /* Makes the kernel balance nodes or not, after saving the old value of the sysctl in state_path.
  * Returns 0; -EALREADY if another program has reversed this setting since we made it, and its value
  * stays; or another negative errno. */

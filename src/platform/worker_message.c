@@ -31,7 +31,7 @@ static bool is_well_formed(const struct nm_worker_request *request)
 {
 	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_FIND)
 		return false;
-	if (request->act == NM_WORKER_HELLO || request->act == NM_WORKER_CLEAR_REFS)
+	if (request->act == NM_WORKER_HELLO)
 		return true;
 	if (request->act == NM_WORKER_READ_MAPS)
 		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
@@ -67,7 +67,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 	if (order.request.version != NM_WORKER_VERSION)
 		return -EPROTO;
 	uint32_t act = order.request.act;
-	bool takes_fd = act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
+	bool takes_fd = act == NM_WORKER_READ_MAPS;
 	if (!is_well_formed(&order.request) || length != length_of(&order.request) ||
 	    has_fd != takes_fd)
 		return -EINVAL;

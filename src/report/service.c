@@ -80,8 +80,6 @@ static const char *operation_of(enum nm_worker_act act)
 		return "locate-pages";
 	case NM_WORKER_ROUND:
 		return "migrate-pages";
-	case NM_WORKER_CLEAR_REFS:
-		return "write-protect-pages";
 	default:
 		return "read-mappings";
 	}

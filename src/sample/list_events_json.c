@@ -69,15 +69,6 @@ static json_t *try_source(struct nm_platform *platform, const struct nm_topology
 		     : status_of(nm_source_status(source));
 }
 
-/* ---- soft-dirty ---- */
-
-/* Without the platform, which would use root's configuration as the daemon does. */
-static int clear_own(void *unused)
-{
-	(void)unused;
-	return nm_write_text(AT_FDCWD, "/proc/self/clear_refs", "4");
-}
-
 /* ---- all ---- */
 
 int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm_topology *topology,
@@ -88,13 +79,10 @@ int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm
 
 	(void)platform->ops->hardware_list(platform, &none, &list);
 	json_t *trial = may_try ? try_source(platform, topology, config) : NULL;
-	int cleared = nm_inject_try(clear_own, NULL);
-	bool known = cleared == 0 || cleared == -EOPNOTSUPP;
 	nm_auto(json_decrefp) json_t *all =
-		json_pack("{s:i, s:s, s:o, s:b, s:o, s:o*}", "version", VERSION, "table",
+		json_pack("{s:i, s:s, s:o, s:b, s:o*}", "version", VERSION, "table",
 			  list.table ? list.table : "generic", "sources",
-			  sources_of(platform, config), "counters", list.count > 0, "soft_dirty",
-			  known ? json_boolean(cleared == 0) : json_null(), "trial", trial);
+			  sources_of(platform, config), "counters", list.count > 0, "trial", trial);
 
 	return all && json_dumpf(all, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF ? 0
 											   : -EIO;

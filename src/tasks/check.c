@@ -50,16 +50,16 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 }
 
 static const struct nm_target *find_match(const struct nm_target_list *list,
-					  const struct nm_process *process, bool named)
+					  const struct nm_process *process)
 {
 	const struct nm_target_subject subject = nm_roster_subject(process);
-	return nm_config_find(list, &subject, named);
+	return nm_config_find(list, &subject);
 }
 
 const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
 					      const struct nm_process *process)
 {
-	return find_match(&roster->config->targets.exclude, process, false);
+	return find_match(&roster->config->targets.exclude, process);
 }
 
 static enum nm_eligibility judge(const struct nm_roster *roster, struct nm_process *process,
@@ -82,8 +82,7 @@ static enum nm_eligibility judge(const struct nm_roster *roster, struct nm_proce
 		return NM_ELIGIBILITY_EXCLUDED;
 	if (!nm_steer_asks(&process->steering) &&
 	    (config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY ||
-	     (config->targets.include.count > 0 &&
-	      !find_match(&config->targets.include, process, false))))
+	     (config->targets.include.count > 0 && !find_match(&config->targets.include, process))))
 		return NM_ELIGIBILITY_NOT_TARGET;
 	return size;
 }
@@ -239,7 +238,6 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
 	process->eligibility = judge(roster, process, &stat, size);
-	process->named = find_match(&roster->config->targets.include, process, true) != NULL;
 	return 0;
 }
 

@@ -32,7 +32,6 @@ void nm_roster_free(struct nm_roster *roster)
 	nm_roster_free_tables(roster);
 	nm_cgroups_free(roster->cgroups);
 	free(roster->members);
-	free(roster->targets);
 	free(roster);
 }
 
@@ -478,27 +477,6 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
 			   NM_ELIGIBILITY_RELEASED, process->domain);
 	return 0;
-}
-
-size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < roster->nr_processes; i++) {
-		const struct nm_process *process = roster->processes[i];
-		if (process->eligibility != NM_ELIGIBILITY_MANAGED || !process->named ||
-		    nm_process_is_observed(process))
-			continue;
-		NM_RESERVE(roster->targets, roster->targets_capacity, count);
-		roster->targets[count++] = (struct nm_inject_target){
-			.pid = process->pid,
-			.start_ticks = process->start_ticks,
-			.resident_bytes = process->rss_bytes,
-		};
-	}
-	if (count)
-		qsort(roster->targets, count, sizeof(*roster->targets), nm_compare_u32);
-	*ret = roster->targets;
-	return count;
 }
 
 /* ---- display ---- */

@@ -44,8 +44,6 @@ struct nm_roster {
 
 	struct nm_member *members; /* returned by nm_roster_members() */
 	size_t members_capacity;
-	struct nm_inject_target *targets;
-	size_t targets_capacity;
 };
 
 /* Returns the time since then. Records are read between ticks, so they may be newer than a tick. */

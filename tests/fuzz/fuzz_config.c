@@ -19,8 +19,8 @@ static void look(const struct nm_config *config)
 	FUZZ_REQUIRE(config->general.interval_s >= 0.1 && config->general.interval_s <= 60);
 	FUZZ_REQUIRE(config->rules.max_tracked >= 1000);
 	FUZZ_REQUIRE(nm_policy_name(config->threads.policy));
-	(void)nm_config_matches(&config->targets.include, &subject, false);
-	(void)nm_config_matches(&config->targets.exclude, &subject, true);
+	(void)nm_config_find(&config->targets.include, &subject);
+	(void)nm_config_find(&config->targets.exclude, &subject);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

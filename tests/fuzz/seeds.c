@@ -150,10 +150,6 @@ static void write_helper(const char *folder)
 {
 	static const struct nm_helper_request requests[] = {
 		{.version = NM_HELPER_VERSION, .act = NM_HELPER_OPEN_EVENT, .period = 100},
-		{.version = NM_HELPER_VERSION,
-		 .act = NM_HELPER_CLEAR_REFS,
-		 .pid = 100,
-		 .start_ticks = 4242},
 		{.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = 1},
 		{.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = -1},
 	};
@@ -181,7 +177,7 @@ static void write_worker(const char *folder)
 							  .pid = 100,
 							  .count = 2,
 							  .start_ticks = 4242};
-		const uint8_t has_fd = act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
+		const uint8_t has_fd = act == NM_WORKER_READ_MAPS;
 		struct seed seed = {0};
 		add(&seed, &has_fd, 1);
 		add(&seed, &request, sizeof(request));

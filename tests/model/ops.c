@@ -455,12 +455,6 @@ static void cancel_query(struct nm_platform *platform, uint64_t ticket)
 
 /* ---- operations that the model does not support ---- */
 
-static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
-{
-	(void)platform, (void)pid, (void)start_ticks;
-	return -EOPNOTSUPP;
-}
-
 static int numa_balancing_set(struct nm_platform *platform, int value)
 {
 	struct nm_sim *sim = sim_of(platform);
@@ -488,6 +482,5 @@ const struct nm_platform_ops nm_sim_ops = {
 	.pages_where = pages_where,
 	.pages_find = pages_find,
 	.pages_round = pages_round,
-	.clear_refs = clear_refs,
 	.numa_balancing_set = numa_balancing_set,
 };

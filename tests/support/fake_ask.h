@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queries about memory (nm_platform_ops.ask), answered at once by other operations of the machine:
- * page nodes by pages_where, text by open_maps and read_maps, protection by clear_refs. While
+ * page nodes by pages_where, text by open_maps and read_maps. While
  * fake_asked.hangs is set, queries are never answered.
  */
 #ifndef NUMA_MIGRD_TESTS_FAKE_ASK_H
@@ -109,15 +109,8 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_
 		answer->result = fake_answer_numa_maps(platform, question, answer);
 	else if (question->kind == NM_MEMORY_QUERY_PAGES)
 		answer->result = fake_answer_pages(answer);
-	else if (question->kind == NM_MEMORY_QUERY_RUNTIME)
+	else
 		answer->result = fake_asked.runtime;
-	else {
-		bool timed = platform->ops->now_ns;
-		uint64_t before_ns = timed ? platform->ops->now_ns(platform) : 0;
-		answer->result = platform->ops->clear_refs(platform, (pid_t)question->pid,
-							   question->start_ticks);
-		answer->took_ns = timed ? platform->ops->now_ns(platform) - before_ns : 0;
-	}
 	*ret_ticket = fake_asked.places[i].ticket = ++fake_asked.tickets;
 	fake_asked.open++;
 	return 0;

@@ -25,7 +25,6 @@ static inline struct nm_facts *good_facts(void)
 	facts->knows_homes = facts->unified = true;
 	facts->paranoid.value = 2;
 	facts->balancing.value = 1;
-	facts->soft_dirty.value = 1;
 	set_word(facts->sources, "pebs");
 	facts->has_counters = true;
 	facts->trial = NM_TRIAL_DONE;

@@ -76,8 +76,7 @@ static int try_to_ask(uint32_t uid, const char *cgroup, uint32_t number, uint64_
 {
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
 						 .pid = uid * USERS + number,
-						 .domain = nm_domain_of(uid, cgroup),
-						 .fd = -1};
+						 .domain = nm_domain_of(uid, cgroup)};
 
 	return nm_asker_ask(f.asker, &question, ret_ticket);
 }

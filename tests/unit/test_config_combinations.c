@@ -9,11 +9,6 @@
 
 #include "config_cases.h"
 
-#define SOFT_DIRTY "sampling: {\n inject = \"soft_dirty_unsafe\"; };\n"
-#define NEEDS_NAME                                                                                 \
-	"conf:2: sampling.inject: found \"soft_dirty_unsafe\", allowed: only with a pattern in "   \
-	"targets.include that names a command, unit, slice or cgroup other than \"*\""
-
 static void allow(const char *text)
 {
 	nm_config_free(accept(text));
@@ -22,19 +17,6 @@ static void allow(const char *text)
 static void allow_parameters(const char *settings, const char *text)
 {
 	nm_config_free(accept_parameters(settings, text));
-}
-
-static void test_soft_dirty_needs_a_name(void **state)
-{
-	(void)state;
-	refuse(SOFT_DIRTY, NEEDS_NAME);
-	refuse(SOFT_DIRTY "targets: { include = ( { command = \"*\"; } ); };", NEEDS_NAME);
-	refuse(SOFT_DIRTY "targets: { include = ( { unit = \"**\"; } ); };", NEEDS_NAME);
-	refuse(SOFT_DIRTY "targets: { include = ( { user = \"root\"; } ); };", NEEDS_NAME);
-	refuse(SOFT_DIRTY "targets: { exclude = ( { command = \"db\"; } ); };", NEEDS_NAME);
-	allow(SOFT_DIRTY
-	      "targets: { include = ( { command = \"*\"; },\n{ command = \"db*\"; } ); };");
-	allow("targets: { include = ( { unit = \"db.service\"; } ); };\n" SOFT_DIRTY);
 }
 
 static void test_event_must_be_named(void **state)
@@ -98,7 +80,6 @@ static void test_balancing_has_bounds_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_soft_dirty_needs_a_name),
 		cmocka_unit_test(test_event_must_be_named),
 		cmocka_unit_test(test_interval_bounds),
 		cmocka_unit_test(test_tickets),

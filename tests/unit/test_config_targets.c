@@ -9,30 +9,30 @@
 
 #include "config_cases.h"
 
-static bool includes(const char *pattern, const char *cgroup, bool named)
+static bool includes(const char *pattern, const char *cgroup)
 {
 	char text[256];
 	(void)snprintf(text, sizeof(text), "targets: { include = ( { %s } ); };", pattern);
 	nm_auto(nm_config_freep) struct nm_config *config = accept(text);
 	const struct nm_target_subject subject = {.command = "x", .cgroup = cgroup, .uid = 7};
-	return nm_config_matches(&config->targets.include, &subject, named);
+	return nm_config_find(&config->targets.include, &subject) != NULL;
 }
 
 static void test_slice(void **state)
 {
 	static const char batch[] = "slice = \"batch.slice\";";
 	(void)state;
-	assert_true(includes(batch, "/batch.slice/job.service", true));
-	assert_true(includes(batch, "/batch.slice", true));
-	assert_true(includes(batch, "/batch.slice/batch-night.slice/job.service/sub", true));
-	assert_false(includes(batch, "/batch.slices/job.service", false));
-	assert_false(includes(batch, "/xbatch.slice/job.service", false));
-	assert_false(includes(batch, "/system.slice/job.service", false));
-	assert_false(includes(batch, "/", false));
-	assert_false(includes(batch, NULL, false));
-	assert_true(includes("slice = \"batch-n*\";", "/batch.slice/batch-night.slice/j", true));
-	assert_false(includes("slice = \"*\";", "/job.scope", false));
-	assert_false(includes("slice = \"*\";", "/batch.slice", true));
+	assert_true(includes(batch, "/batch.slice/job.service"));
+	assert_true(includes(batch, "/batch.slice"));
+	assert_true(includes(batch, "/batch.slice/batch-night.slice/job.service/sub"));
+	assert_false(includes(batch, "/batch.slices/job.service"));
+	assert_false(includes(batch, "/xbatch.slice/job.service"));
+	assert_false(includes(batch, "/system.slice/job.service"));
+	assert_false(includes(batch, "/"));
+	assert_false(includes(batch, NULL));
+	assert_true(includes("slice = \"batch-n*\";", "/batch.slice/batch-night.slice/j"));
+	assert_false(includes("slice = \"*\";", "/job.scope"));
+	assert_true(includes("slice = \"*\";", "/batch.slice"));
 }
 
 /* A slice created by a user in a delegated subtree is not a system slice. */
@@ -41,9 +41,9 @@ static void test_slice_of_a_user(void **state)
 	static const char mine[] =
 		"/user.slice/user-7.slice/user@7.service/batch.slice/job.service";
 	(void)state;
-	assert_false(includes("slice = \"batch.slice\";", mine, false));
-	assert_true(includes("slice = \"user-7.slice\";", mine, false));
-	assert_false(includes("unit = \"batch.slice\";", mine, false));
+	assert_false(includes("slice = \"batch.slice\";", mine));
+	assert_true(includes("slice = \"user-7.slice\";", mine));
+	assert_false(includes("unit = \"batch.slice\";", mine));
 }
 
 /* A directory created by users or containers is not a system unit. */
@@ -54,54 +54,53 @@ static void test_unit(void **state)
 	static const char mine[] =
 		"/user.slice/user-7.slice/user@7.service/app.slice/postgresql.service";
 	(void)state;
-	assert_true(includes(pattern, "/system.slice/postgresql.service", true));
-	assert_true(includes(pattern, "/system.slice/system-postgresql.slice/postgresql@15.service/x",
-			     true));
-	assert_true(includes(pattern, "/postgresql.service", true));
-	assert_false(includes(pattern, mine, true));
-	assert_false(includes(pattern, "/system.slice/docker-1.scope/postgresql.service", true));
-	assert_false(includes("unit = \"*postgresql*\";", mine, true));
-	assert_false(includes("unit = \"system.slice\";", "/system.slice/a.service", true));
-	assert_false(includes("unit = \"*\";", "/system.slice", false));
-	assert_true(includes("unit = \"user@7.service\";", mine, true));
-	assert_true(includes("unit = \"user@7.service/postgresql.service\";", mine, true));
-	assert_true(includes("unit = \"user@*.service/postgres*\";", mine, true));
-	assert_false(includes("unit = \"user@8.service/postgresql.service\";", mine, true));
+	assert_true(includes(pattern, "/system.slice/postgresql.service"));
+	assert_true(
+		includes(pattern, "/system.slice/system-postgresql.slice/postgresql@15.service/x"));
+	assert_true(includes(pattern, "/postgresql.service"));
+	assert_false(includes(pattern, mine));
+	assert_false(includes(pattern, "/system.slice/docker-1.scope/postgresql.service"));
+	assert_false(includes("unit = \"*postgresql*\";", mine));
+	assert_false(includes("unit = \"system.slice\";", "/system.slice/a.service"));
+	assert_false(includes("unit = \"*\";", "/system.slice"));
+	assert_true(includes("unit = \"user@7.service\";", mine));
+	assert_true(includes("unit = \"user@7.service/postgresql.service\";", mine));
+	assert_true(includes("unit = \"user@*.service/postgres*\";", mine));
+	assert_false(includes("unit = \"user@8.service/postgresql.service\";", mine));
 	assert_false(includes("unit = \"*/postgresql.service\";",
-			      "/system.slice/docker-1.scope/postgresql.service", true));
+			      "/system.slice/docker-1.scope/postgresql.service"));
 	assert_false(includes("unit = \"user@7.service/*\";",
-			      "/user.slice/user-7.slice/user@7.service", true));
-	assert_false(includes(pattern, NULL, true));
+			      "/user.slice/user-7.slice/user@7.service"));
+	assert_false(includes(pattern, NULL));
 }
 
 static void test_cgroup(void **state)
 {
 	static const char machines[] = "cgroup = \"/machine.slice/*\";";
 	(void)state;
-	assert_true(includes(machines, "/machine.slice/a.scope", true));
-	assert_true(includes(machines, "/machine.slice/a.scope/b/c", true));
-	assert_false(includes(machines, "/machine.slice", false));
-	assert_false(includes(machines, "/x/machine.slice/a.scope", false));
-	assert_true(includes("cgroup = \"/a\";", "/a/b", true));
-	assert_true(includes("cgroup = \"/a\";", "/a", true));
-	assert_false(includes("cgroup = \"/a\";", "/ab", false));
-	assert_true(includes("cgroup = \"/a/*/c\";", "/a/b/c/d", true));
-	assert_false(includes("cgroup = \"/a/*/c\";", "/a/b/x/c", false));
-	assert_true(includes("cgroup = \"/\";", "/a/b", false));
-	assert_true(includes("cgroup = \"/\";", "/", false));
-	assert_false(includes("cgroup = \"/\";", "/a", true));
-	assert_false(includes("cgroup = \"/*\";", "/a", true));
-	assert_false(includes("cgroup = \"/\";", NULL, false));
-	assert_false(includes("cgroup = \"/\";", "", false));
+	assert_true(includes(machines, "/machine.slice/a.scope"));
+	assert_true(includes(machines, "/machine.slice/a.scope/b/c"));
+	assert_false(includes(machines, "/machine.slice"));
+	assert_false(includes(machines, "/x/machine.slice/a.scope"));
+	assert_true(includes("cgroup = \"/a\";", "/a/b"));
+	assert_true(includes("cgroup = \"/a\";", "/a"));
+	assert_false(includes("cgroup = \"/a\";", "/ab"));
+	assert_true(includes("cgroup = \"/a/*/c\";", "/a/b/c/d"));
+	assert_false(includes("cgroup = \"/a/*/c\";", "/a/b/x/c"));
+	assert_true(includes("cgroup = \"/\";", "/a/b"));
+	assert_true(includes("cgroup = \"/\";", "/"));
+	assert_true(includes("cgroup = \"/*\";", "/a"));
+	assert_false(includes("cgroup = \"/\";", NULL));
+	assert_false(includes("cgroup = \"/\";", ""));
 }
 
 static void test_all_must_match(void **state)
 {
 	static const char both[] = "slice = \"a.slice\"; cgroup = \"/a.slice/b\"; user = \"7\";";
 	(void)state;
-	assert_true(includes(both, "/a.slice/b/c", true));
-	assert_false(includes(both, "/a.slice/c", true));
-	assert_false(includes("slice = \"a.slice\"; user = \"8\";", "/a.slice/b", true));
+	assert_true(includes(both, "/a.slice/b/c"));
+	assert_false(includes(both, "/a.slice/c"));
+	assert_false(includes("slice = \"a.slice\"; user = \"8\";", "/a.slice/b"));
 }
 
 static void test_mistakes(void **state)

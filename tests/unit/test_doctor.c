@@ -136,12 +136,6 @@ static void batch_pages_yield_to_processes(struct nm_facts *facts)
 	facts->config->pages.policy = NM_PAGES_EXCLUSIVITY;
 }
 
-static void soft_dirty_is_wanted(struct nm_facts *facts)
-{
-	facts->soft_dirty.value = 0;
-	facts->config->sampling.inject = NM_INJECT_SOFT_DIRTY;
-}
-
 static void bad_config(struct nm_facts *facts)
 {
 	nm_config_free(facts->config);
@@ -246,7 +240,6 @@ static const struct spoiled spoiled[] = {
 	{"privilege", NM_SEVERITY_UNSEEN, "as root", paranoid_unseen, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "lockdown=integrity", lock_down, true},
 	{"balancing", NM_SEVERITY_NOTE, "manage", batch_pages_yield_to_processes, false},
-	{"balancing", NM_SEVERITY_PROBLEM, "CONFIG_MEM_SOFT_DIRTY", soft_dirty_is_wanted, false},
 	{"service", NM_SEVERITY_PROBLEM, "numa-migrd --restore", record_is_left, false},
 	{"service", NM_SEVERITY_PROBLEM, "journalctl -u numa-migrd", service_failed, false},
 	{"service", NM_SEVERITY_PROBLEM, "not loaded the unit of numa-migrd: bad-setting",
@@ -420,7 +413,6 @@ static void without_balancing_another_way_is_named(void **state)
 	nm_doctor_examine(facts, &findings);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
 	assert_true(finding_contains(find(&findings, "balancing"), "CONFIG_NUMA_BALANCING"));
-	assert_true(finding_contains(find(&findings, "balancing"), "soft_dirty"));
 	assert_false(finding_contains(find(&findings, "balancing"), "sysctl"));
 	free_facts(facts);
 }

@@ -273,14 +273,13 @@ static void events_are_listed(void **state)
 	gather_list(
 		tree,
 		"{\"table\": \"skx\", \"sources\": [\"pebs\", \"pmu\"], \"counters\": true, "
-		"\"soft_dirty\": false, \"trial\": {\"name\": \"cycles+pebs\", \"memory\": "
+		"\"trial\": {\"name\": \"cycles+pebs\", \"memory\": "
 		"\"pebs\", \"cycles\": true, \"accesses\": true, \"problems\": [\"A.\", \"B.\"]}}",
 		0);
 	assert_int_equal(facts->events_error, 0);
 	assert_string_equal(facts->table, "skx");
 	assert_string_equal(facts->sources, "pebs, pmu");
 	assert_true(facts->has_counters);
-	assert_true(facts->soft_dirty.error == 0 && facts->soft_dirty.value == 0);
 	assert_int_equal(facts->trial, NM_TRIAL_DONE);
 	assert_string_equal(facts->tried.name, "cycles+pebs");
 	assert_string_equal(facts->tried.memory, "pebs");
@@ -293,12 +292,10 @@ static void a_refused_trial_is_reported(void **state)
 {
 	struct tree *tree = *state;
 
-	gather_list(tree, "{\"soft_dirty\": null, \"trial\": {\"errno\": 13, \"text\": \"No.\"}}",
-		    0);
+	gather_list(tree, "{\"trial\": {\"errno\": 13, \"text\": \"No.\"}}", 0);
 	assert_int_equal(tree->facts.trial, NM_TRIAL_REFUSED);
 	assert_int_equal(tree->facts.trial_error, -EACCES);
 	assert_string_equal(tree->facts.trial_text, "No.");
-	assert_true(tree->facts.soft_dirty.error < 0);
 }
 
 /* The daemon may need the counters that a trial would open. */

@@ -457,7 +457,7 @@ static void unexpected_descriptors_are_closed(void **state)
 		{{.act = NM_HELPER_OPEN_EVENT}, {.version = NM_HELPER_VERSION + 1}, 2, -EPROTO},
 		{{.act = NM_HELPER_OPEN_EVENT}, {NM_HELPER_VERSION, -EINVAL}, 2, -EPROTO},
 		{{.act = NM_HELPER_OPEN_EVENT}, {NM_HELPER_VERSION, 1}, 1, -EPROTO},
-		{{.act = NM_HELPER_CLEAR_REFS}, {NM_HELPER_VERSION, 0}, 2, -EPROTO},
+		{{.act = NM_HELPER_NUMA_BALANCING}, {NM_HELPER_VERSION, 0}, 2, -EPROTO},
 		{{.act = NM_HELPER_OPEN_EVENT}, {NM_HELPER_VERSION, 0}, 3, -EMFILE},
 	};
 	unsigned before = open_files(getpid());

@@ -17,9 +17,7 @@ static int serve(struct helper_fixture *f, struct nm_helper_request request)
 	struct nm_event_fds fds = {-2, -2};
 	int r = nm_helper_serve(&f->context, &request, &fds);
 
-	if (fds.event >= 0 && request.act == NM_HELPER_CLEAR_REFS)
-		helper_fixture_clear(&fds);
-	else if (fds.event >= 0)
+	if (fds.event >= 0)
 		close(fds.event);
 	else
 		assert_int_equal(fds.event, -1);
@@ -32,11 +30,6 @@ static const char *sysctl(const struct helper_fixture *f)
 	return fixture_read(f->root, SYSCTL);
 }
 
-static const char *clear_refs(const struct helper_fixture *f)
-{
-	return fixture_read(f->root, "proc/100/clear_refs");
-}
-
 static const char *saved(const struct helper_fixture *f)
 {
 	return fixture_read(f->root, "run/numa_balancing");
@@ -47,14 +40,14 @@ static const char *saved(const struct helper_fixture *f)
 /* SECURITY: service, helper-socket */
 static void malformed_requests_are_refused(void **state)
 {
-	struct nm_helper_request request = helper_fixture_clear_refs();
+	struct nm_helper_request request = helper_fixture_balancing(1);
 
 	request.version++;
 	assert_int_equal(serve(*state, request), -EPROTO);
-	request = helper_fixture_clear_refs();
+	request = helper_fixture_balancing(1);
 	request.act = 0;
 	assert_int_equal(serve(*state, request), -EINVAL);
-	request.act = 4;
+	request.act = 3;
 	assert_int_equal(serve(*state, request), -EINVAL);
 	request.act = UINT32_MAX;
 	assert_int_equal(serve(*state, request), -EINVAL);
@@ -131,26 +124,11 @@ static void balancing_takes_three_values(void **state)
 	assert_int_equal(serve(*state, helper_fixture_balancing(2)), -EINVAL);
 }
 
-static void clear_refs_needs_an_identity(void **state)
-{
-	struct nm_helper_request request = helper_fixture_clear_refs();
-
-	request.pid = 1;
-	assert_int_equal(serve(*state, request), -EINVAL);
-	request.pid = -100;
-	assert_int_equal(serve(*state, request), -EINVAL);
-	request = helper_fixture_clear_refs();
-	request.start_ticks = 0;
-	assert_int_equal(serve(*state, request), -EINVAL);
-}
-
 /* ---- root's configuration ---- */
 
-static void assert_both_refused(struct helper_fixture *f)
+static void assert_refused(struct helper_fixture *f)
 {
-	assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPERM);
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
-	assert_string_equal(clear_refs(f), "");
 	assert_string_equal(sysctl(f), "0\n");
 	assert_string_equal(saved(f), "");
 }
@@ -160,9 +138,9 @@ static void without_configuration_nothing_is_allowed(void **state)
 {
 	struct helper_fixture *f = *state;
 
-	assert_both_refused(f);
+	assert_refused(f);
 	f->context.config.path = NULL;
-	assert_both_refused(f);
+	assert_refused(f);
 }
 
 static void defaults_and_errors_grant_no_permission(void **state)
@@ -171,25 +149,20 @@ static void defaults_and_errors_grant_no_permission(void **state)
 
 	SKIP_UNLESS_ROOT();
 	fixture_file(f->root, "numa-migrd.conf", "");
-	assert_both_refused(f);
+	assert_refused(f);
 	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING "nonsense = 1;\n");
-	assert_both_refused(f);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "sampling = { inject = \"soft_dirty_unsafe\"; };\n");
-	assert_both_refused(f);
+	assert_refused(f);
 }
 
 /* SECURITY: balancing */
-static void each_operation_has_its_own_setting(void **state)
+static void only_its_setting_permits_balancing(void **state)
 {
 	struct helper_fixture *f = *state;
 
 	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
-	assert_int_equal(serve(f, helper_fixture_clear_refs()), 0);
+	fixture_file(f->root, "numa-migrd.conf", "sampling = { inject = \"none\"; };\n");
+	assert_refused(f);
 	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
-	assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPERM);
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
 }
 
@@ -203,11 +176,11 @@ static void others_configuration_is_refused(void **state)
 	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(writable); i++) {
 		assert_int_equal(chmod(f->config, writable[i]), 0);
-		assert_both_refused(f);
+		assert_refused(f);
 	}
 	assert_int_equal(chmod(f->config, 0644), 0);
 	assert_int_equal(chown(f->config, 65534, 0), 0);
-	assert_both_refused(f);
+	assert_refused(f);
 	assert_int_equal(chown(f->config, 0, 65534), 0);
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
 }
@@ -221,60 +194,13 @@ static void only_a_regular_file_is_accepted(void **state)
 	fixture_file(f->root, "real.conf", CONFIG_BALANCING);
 	snprintf(real, sizeof(real), "%s/real.conf", f->root);
 	assert_int_equal(symlink(real, f->config), 0);
-	assert_both_refused(f);
+	assert_refused(f);
 	assert_int_equal(unlink(f->config), 0);
 	assert_int_equal(mkfifo(f->config, 0600), 0);
-	assert_both_refused(f);
+	assert_refused(f);
 	assert_int_equal(unlink(f->config), 0);
 	assert_int_equal(mkdir(f->config, 0700), 0);
-	assert_both_refused(f);
-}
-
-/* ---- clear_refs ---- */
-
-static int setup_soft_dirty(void **state)
-{
-	int r = helper_fixture_setup(state);
-	struct helper_fixture *f = *state;
-
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
-	return r;
-}
-
-static void clear_refs_writes_four(void **state)
-{
-	SKIP_UNLESS_ROOT();
-	assert_int_equal(serve(*state, helper_fixture_clear_refs()), 0);
-	assert_string_equal(clear_refs(*state), "4");
-}
-
-/* SECURITY: clear-refs */
-static void another_process_is_left_alone(void **state)
-{
-	struct nm_helper_request request = helper_fixture_clear_refs();
-
-	SKIP_UNLESS_ROOT();
-	request.pid = 101;
-	assert_int_equal(serve(*state, request), -ESRCH);
-	helper_fixture_stat(*state, START_TICKS + 1);
-	assert_int_equal(serve(*state, helper_fixture_clear_refs()), -ESRCH);
-	assert_string_equal(clear_refs(*state), "");
-}
-
-static void strange_stat_is_refused(void **state)
-{
-	static const char *const texts[] = {"100 (a", "100 (a) S 1 2",
-					    "100 (a) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 x 1\n"};
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
-		fixture_file(f->root, "proc/100/stat", texts[i]);
-		assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPROTO);
-	}
-	fixture_file(f->root, "proc/100/stat", ""); /* it has ended */
-	assert_int_equal(serve(f, helper_fixture_clear_refs()), -ESRCH);
-	assert_string_equal(clear_refs(f), "");
+	assert_refused(f);
 }
 
 /* ---- kernel.numa_balancing ---- */
@@ -462,10 +388,10 @@ static struct wire wire_make(void)
 	return (struct wire){.client = pair[0], .server = pair[1]};
 }
 
-/* Returns the reply to a pending clear_refs request on the wire. */
+/* Returns the reply to a pending request on the wire. */
 static int call_with(const void *reply, size_t size, struct nm_event_fds *ret_fd)
 {
-	struct nm_helper_request request = helper_fixture_clear_refs(), seen;
+	struct nm_helper_request request = helper_fixture_balancing(1), seen;
 	struct wire wire = wire_make();
 
 	assert_int_equal(send(wire.server, reply, size, 0), size);
@@ -524,7 +450,7 @@ static void a_missing_descriptor_is_noticed(void **state)
 
 static void a_helper_exit_is_detected(void **state)
 {
-	struct nm_helper_request request = helper_fixture_clear_refs();
+	struct nm_helper_request request = helper_fixture_balancing(1);
 	struct wire wire = wire_make();
 	struct nm_event_fds fd = {-2, -2};
 
@@ -552,8 +478,6 @@ static void a_missing_helper_is_reported(void **state)
 
 #define PLAIN(test)                                                                                \
 	cmocka_unit_test_setup_teardown(test, helper_fixture_setup, helper_fixture_teardown)
-#define SOFT_DIRTY(test)                                                                           \
-	cmocka_unit_test_setup_teardown(test, setup_soft_dirty, helper_fixture_teardown)
 #define BALANCING(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, setup_balancing, helper_fixture_teardown)
 
@@ -565,15 +489,11 @@ int main(void)
 		PLAIN(only_hardware_events_of_this_machine_open),
 		PLAIN(a_named_pmu_is_roots_choice),
 		PLAIN(balancing_takes_three_values),
-		PLAIN(clear_refs_needs_an_identity),
 		PLAIN(without_configuration_nothing_is_allowed),
 		PLAIN(defaults_and_errors_grant_no_permission),
-		PLAIN(each_operation_has_its_own_setting),
+		PLAIN(only_its_setting_permits_balancing),
 		PLAIN(others_configuration_is_refused),
 		PLAIN(only_a_regular_file_is_accepted),
-		SOFT_DIRTY(clear_refs_writes_four),
-		SOFT_DIRTY(another_process_is_left_alone),
-		SOFT_DIRTY(strange_stat_is_refused),
 		BALANCING(balancing_is_set_and_restored),
 		BALANCING(managing_it_turns_it_off),
 		BALANCING(the_first_value_is_restored),

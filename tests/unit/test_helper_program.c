@@ -135,10 +135,8 @@ static void another_kind_of_socket_is_refused(void **state)
 /* Each kind of failure is logged once; the last one ends the connection. */
 static void failures_are_logged_once(void **state)
 {
-	struct nm_helper_request request = {.version = NM_HELPER_VERSION,
-					    .act = NM_HELPER_CLEAR_REFS,
-					    .pid = INT32_MAX,
-					    .start_ticks = 1};
+	struct nm_helper_request request = {
+		.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = 2};
 	struct nm_event_fds fds = {-1, -1};
 	(void)state;
 	if (geteuid() != 0 || access(NM_HELPER_STATE_PATH, F_OK) == 0) {
@@ -159,7 +157,7 @@ static void failures_are_logged_once(void **state)
 	close(connection);
 	assert_int_equal(kill(child, SIGTERM), 0);
 	assert_int_equal(exit_of(child), EXIT_SUCCESS);
-	assert_int_equal(count_logged("Clearing soft-dirty bits: "), 1);
+	assert_int_equal(count_logged("Changing kernel.numa_balancing: "), 1);
 	assert_int_equal(count_logged("Unknown act: "), 1);
 	assert_int_equal(count_logged("Connection: "), 1);
 	assert_int_equal(count_logged("(logged once)"), 3);

@@ -390,7 +390,7 @@ static void a_killed_helper_is_replaced(void **state)
 
 	/* The second one restores the sysctl, and is not used before the next request. */
 	pid_t second = fork_server(s);
-	assert_int_equal(helper_fixture_ask(platform, 100), -EPERM);
+	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), 0);
 	assert_string_equal(sysctl(s), "1\n");
 	nm_platform_free(platform);
 	stop_server(second);
@@ -408,11 +408,10 @@ static void a_withdrawn_permission_is_reported(void **state)
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), 0);
 	assert_int_equal(kill(first, SIGKILL), 0);
 	assert_int_equal(waitpid(first, &status, 0), first);
-	fixture_file(s->f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
+	fixture_file(s->f->root, "numa-migrd.conf", "");
 	pid_t second = fork_server(s);
-	assert_int_equal(helper_fixture_ask(platform, 100), 0);
-	assert_string_equal(sysctl(s), "0\n");
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -EPERM);
+	assert_string_equal(sysctl(s), "0\n");
 	nm_platform_free(platform);
 	stop_server(second);
 }
@@ -435,64 +434,8 @@ static void a_helper_that_never_answers_rests(void **state)
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ETIMEDOUT);
 	assert_int_equal(connections(s->listen_fd), 1);
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ETIMEDOUT);
-	assert_int_equal(helper_fixture_ask(platform, 100), -ETIMEDOUT);
 	assert_int_equal(connections(s->listen_fd), 0);
 	nm_platform_free(platform);
-}
-
-/* The kernel identifies the requester: a client may probe itself, but no other process outside the
- * targets. */
-static void a_client_may_probe_itself(void **state)
-{
-	struct served *s = *state;
-	char path[64];
-
-	SKIP_UNLESS_ROOT();
-	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
-	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
-	snprintf(path, sizeof(path), "proc/%d/fd", getpid());
-	fixture_directory(s->f->root, path);
-	snprintf(path, sizeof(path), "proc/%d/clear_refs", getpid());
-	fixture_file(s->f->root, path, "");
-	fixture_file(s->f->root, "numa-migrd.conf",
-		     "sampling = { inject = \"soft_dirty_unsafe\"; };\n"
-		     "targets = { include = ( { command = \"other\"; } ); };\n");
-	pid_t server = fork_server(s);
-	struct nm_platform *platform = platform_of(s);
-	assert_int_equal(helper_fixture_ask(platform, 100), -EPERM);
-	assert_int_equal(platform->ops->clear_refs(platform, getpid(), START_TICKS), 0);
-	assert_string_equal(fixture_read(s->f->root, path), "4");
-	nm_platform_free(platform);
-	stop_server(server);
-}
-
-/* It is identified by its start time when it connected. */
-/* SECURITY: clear-refs */
-static void a_client_is_identified_by_its_start_time(void **state)
-{
-	struct served *s = *state;
-	char path[64];
-
-	SKIP_UNLESS_ROOT();
-	snprintf(path, sizeof(path), "proc/%d/fd", getpid());
-	fixture_directory(s->f->root, path);
-	snprintf(path, sizeof(path), "proc/%d/clear_refs", getpid());
-	fixture_file(s->f->root, path, "");
-	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
-	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
-	fixture_file(s->f->root, "numa-migrd.conf",
-		     "sampling = { inject = \"soft_dirty_unsafe\"; };\n"
-		     "targets = { include = ( { command = \"other\"; } ); };\n");
-	server_start(s, IDLE_US);
-	int fd = connect_to(s);
-	settle(s);
-	helper_fixture_stat(s->f, START_TICKS + 1);
-	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
-	struct nm_helper_request request = helper_fixture_clear_refs();
-	request.pid = getpid();
-	request.start_ticks = START_TICKS + 1;
-	assert_int_equal(ask(s, fd, request), -EPERM);
-	close(fd);
 }
 
 static void without_helper_the_acts_fail(void **state)
@@ -502,7 +445,7 @@ static void without_helper_the_acts_fail(void **state)
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	struct nm_platform *platform = platform_of(s);
-	assert_int_equal(helper_fixture_ask(platform, 100), -ECONNREFUSED);
+	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ECONNREFUSED);
 	assert_int_equal(unlink(s->f->socket), 0);
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ENOENT);
 	nm_platform_free(platform);
@@ -580,8 +523,6 @@ int main(void)
 		SERVED(a_killed_helper_is_replaced),
 		SERVED(a_withdrawn_permission_is_reported),
 		SERVED(a_helper_that_never_answers_rests),
-		SERVED(a_client_may_probe_itself),
-		SERVED(a_client_is_identified_by_its_start_time),
 		SERVED(without_helper_the_acts_fail),
 		SERVED(an_event_comes_through),
 		SERVED(a_refused_event_is_opened_by_the_helper),

@@ -9,38 +9,12 @@
 #include "fake_mover.h"
 #include "ticks_fixture.h"
 
-#define SOFT_DIRTY                                                                                 \
-	"general: { interval_s = 0.1; };\n"                                                        \
-	"targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = \"prog*\"; } ); " \
-	"};\n"                                                                                     \
-	"sampling: { inject = \"soft_dirty_unsafe\"; };\n"
 #define BALANCING WORLD_SETTINGS "sampling: { inject = \"numa_balancing\"; };\n"
 
 static struct world *world;
 static struct nm_daemon *service;
 static struct nm_platform_ops ops;
-static int probe_error, other_error, balancing_error, balancing, kept_stderr;
-
-/* After a fork the next write to a page of this process faults, as after a real protection. */
-static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
-{
-	(void)platform, (void)start_ticks;
-	if (pid != getpid())
-		return other_error;
-	if (probe_error)
-		return probe_error;
-	pid_t child = fork();
-	if (child == 0)
-		_exit(0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	return 0;
-}
-
-static int protect_nothing(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
-{
-	(void)platform, (void)pid, (void)start_ticks;
-	return 0;
-}
+static int balancing_error, balancing, kept_stderr;
 
 static int set_balancing(struct nm_platform *platform, int value)
 {
@@ -57,13 +31,11 @@ static int set_up(void **state)
 	world = world_new();
 	fake_mover = (struct fake_mover){0};
 	world_worker(world, 100, 1);
-	fake_process(world->fake, (uint32_t)getpid(), 1);
 	fake_sleep(world->fake, 60000);
 	ops = *world->platform.ops;
-	ops.clear_refs = clear_refs;
 	ops.numa_balancing_set = set_balancing;
 	world->platform.ops = &ops;
-	probe_error = other_error = balancing_error = 0;
+	balancing_error = 0;
 	balancing = -1;
 	kept_stderr = world_mute(world);
 	service = service_open(world);
@@ -98,9 +70,9 @@ static void each_refusal_has_its_remedy(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(refusals); i++) {
-		probe_error = refusals[i].error;
-		reload(SOFT_DIRTY);
-		assert_true(service->injection.unusable);
+		balancing_error = refusals[i].error;
+		reload(BALANCING);
+		assert_true(service->machine.balancing_unusable);
 		world_assert_logged(world, refusals[i].remedy);
 	}
 }
@@ -111,7 +83,7 @@ static void a_slow_helper_is_retried(void **state)
 	(void)state;
 	balancing_error = -ETIMEDOUT;
 	reload("sampling: { inject = \"numa_balancing\"; };");
-	assert_false(service->injection.unusable);
+	assert_false(service->machine.balancing_unusable);
 	world_assert_logged(world, "helper too slow, retrying in a minute");
 	assert_int_equal(nm_tick(service), 0);
 	assert_int_equal(balancing, -1);
@@ -120,53 +92,15 @@ static void a_slow_helper_is_retried(void **state)
 	assert_int_equal(balancing, 1);
 }
 
-static void a_kernel_without_write_protection_is_reported(void **state)
-{
-	(void)state;
-	ops.clear_refs = protect_nothing;
-	reload(SOFT_DIRTY);
-	assert_true(service->injection.unusable);
-	world_assert_logged(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
-}
-
-/* The process is skipped, and the service continues. */
-static void a_process_that_is_refused_is_reported(void **state)
-{
-	(void)state;
-	other_error = -EBUSY;
-	fake_get(world->fake, 100)->rss_kb = 8 << 10;
-	reload(SOFT_DIRTY);
-	assert_false(service->injection.unusable);
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(nm_tick(service), 0);
-	world_assert_logged(world, "Write-protecting pages refused: ");
-}
-
-/* It is protected once the rate has accumulated enough credit. */
-static void a_process_too_large_to_protect_is_reported(void **state)
-{
-	(void)state;
-	fake_get(world->fake, 100)->rss_kb = 4 << 20;
-	reload(SOFT_DIRTY);
-	for (unsigned i = 0; i < 1000 && service->injection.injector.too_large == 0; i++)
-		assert_int_equal(nm_tick(service), 0);
-	world_assert_logged(world, "Target too large to write-protect in 100 ms");
-}
-
 /* A configured but refused injection shows no accesses. */
 static void a_refused_injection_means_no_sampling_source(void **state)
 {
 	(void)state;
-	reload(SOFT_DIRTY);
-	assert_false(nm_lacks_accesses(service));
-	probe_error = -EPERM;
-	reload(SOFT_DIRTY);
-	assert_true(nm_lacks_accesses(service));
-	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
-	world_assert_logged(world, "; only first touches sampled");
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(nm_lacks_accesses(service));
+	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
+	world_assert_logged(world, "; only first touches sampled");
 	balancing_error = 0;
 	reload(BALANCING);
 	assert_false(nm_lacks_accesses(service));
@@ -193,11 +127,11 @@ static void balancing_that_cannot_be_switched_is_reported(void **state)
 	(void)state;
 	balancing_error = -EPERM;
 	reload(BALANCING);
-	assert_true(service->injection.unusable);
+	assert_true(service->machine.balancing_unusable);
 	world_assert_logged(world, "kernel.numa_balancing = 1 refused: ");
 	balancing_error = 0;
 	reload(BALANCING);
-	assert_false(service->injection.unusable);
+	assert_false(service->machine.balancing_unusable);
 	assert_int_equal(balancing, 1);
 	reload(WORLD_SETTINGS);
 	assert_int_equal(balancing, -1);
@@ -209,10 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_refusal_has_its_remedy),
-		TEST(a_kernel_without_write_protection_is_reported),
 		TEST(a_slow_helper_is_retried),
-		TEST(a_process_that_is_refused_is_reported),
-		TEST(a_process_too_large_to_protect_is_reported),
 		TEST(a_refused_injection_means_no_sampling_source),
 		TEST(an_injection_that_ends_is_reported),
 		TEST(balancing_that_cannot_be_switched_is_reported),

@@ -169,15 +169,11 @@ static void needed_balancing_is_not_turned_off(void **state)
 	assert_int_equal(world.balancing, 1);
 	assert_int_equal(switches, 0);
 	assert_reported(1, LOG_NOTICE, "stays on");
-	world.daemon.config->sampling.inject = NM_INJECT_SOFT_DIRTY;
-	world.daemon.injection.unusable = true; /* this kernel does not write-protect pages */
-	live(2);
-	assert_int_equal(world.balancing, 1);
-	world.daemon.injection.unusable = false;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_IBS;
 	live(2);
 	assert_int_equal(world.balancing, 0);
 	/* When the better source fails, it is restored. */
-	world.daemon.config->sampling.inject = NM_INJECT_NONE;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	live(2);
 	assert_int_equal(world.balancing, 1);
 	assert_string_equal(balancing_mode(), "needs-faults");

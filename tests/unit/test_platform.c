@@ -190,11 +190,8 @@ static void a_dry_run_changes_nothing(void **state)
 	assert_int_equal(p->ops->affinity_get(p, own_tid(), after), 0);
 	assert_true(hwloc_bitmap_isequal(before, after));
 	assert_int_equal(p->ops->numa_balancing_set(p, 1), -EROFS);
-	assert_int_equal(p->ops->clear_refs(p, getpid(), START_TICKS), -EROFS);
-	assert_int_equal(helper_fixture_ask(p, 100), -EROFS);
 	nm_platform_free(p);
 	assert_string_equal(fixture_read(f->root, SYSCTL), "0\n");
-	assert_string_equal(fixture_read(f->root, "proc/100/clear_refs"), "");
 	assert_string_equal(fixture_read(f->root, "run/numa_balancing"), "");
 	hwloc_bitmap_free(before);
 	hwloc_bitmap_free(one);
@@ -209,7 +206,6 @@ static void acts_in_process_ask_the_configuration(void **state)
 	struct nm_platform *p = platform_of(f, false);
 
 	assert_int_equal(p->ops->numa_balancing_set(p, 1), -EPERM);
-	assert_int_equal(helper_fixture_ask(p, 100), -EPERM);
 	nm_platform_free(p);
 	p = platform_with(&(struct nm_platform_options){.root_path = f->root});
 	assert_int_equal(p->ops->numa_balancing_set(p, 1), -EPERM);
@@ -228,11 +224,6 @@ static void acts_in_process_are_undone_at_the_end(void **state)
 	assert_string_equal(fixture_read(f->root, SYSCTL), "1\n");
 	nm_platform_free(p);
 	assert_string_equal(fixture_read(f->root, SYSCTL), "0\n");
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
-	p = platform_of(f, false);
-	assert_int_equal(helper_fixture_ask(p, 100), 0);
-	assert_int_equal(p->ops->clear_refs(p, 100, START_TICKS), -EPERM); /* of its own process */
-	nm_platform_free(p);
 }
 
 /* ---- events ---- */

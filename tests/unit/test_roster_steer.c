@@ -243,20 +243,6 @@ static void test_on_does_not_override_size(void **state)
 	assert_managed(101, false);
 }
 
-/* Pages of an observed process are not write-protected to sample its writes. */
-static void test_no_injection(void **state)
-{
-	const struct nm_inject_target *targets;
-	(void)state;
-	include("prog*");
-	interval();
-	assert_int_equal(nm_roster_inject_targets(roster, &targets), 2);
-	fake_set_attribute(fake, "/a.slice", "observe");
-	ten_seconds();
-	assert_int_equal(nm_roster_inject_targets(roster, &targets), 1);
-	assert_int_equal(targets[0].pid, 200);
-}
-
 /* A process that moves to another group is detected at its next check. */
 static void test_moved(void **state)
 {
@@ -289,7 +275,6 @@ int main(void)
 		TEST(test_only_root_includes_processes),
 		TEST(test_an_attribute_expires_with_its_owner),
 		TEST(test_on_does_not_override_size),
-		TEST(test_no_injection),
 		TEST(test_moved),
 	};
 

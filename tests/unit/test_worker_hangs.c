@@ -15,8 +15,8 @@ static const struct {
 	enum nm_worker_act act;
 	bool sends_fd;
 } calls[] = {
-	{NM_WORKER_WHERE, false},    {NM_WORKER_ROUND, false},	   {NM_WORKER_OPEN_MAPS, false},
-	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_CLEAR_REFS, true}, {NM_WORKER_FIND, false},
+	{NM_WORKER_WHERE, false},    {NM_WORKER_ROUND, false}, {NM_WORKER_OPEN_MAPS, false},
+	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_FIND, false},
 };
 
 /* All except the greeting, which concerns no process. */

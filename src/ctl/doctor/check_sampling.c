@@ -233,19 +233,13 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			"kernel.numa_balancing is %s; only first touches sampled: %s.", is,
 			homes ? "processes are placed by where their threads run"
 			      : "almost nothing is moved");
-	bool offered = facts->balancing.error == 0;
-	bool soft_dirty = facts->soft_dirty.error == 0 && facts->soft_dirty.value;
-
-	if (offered)
+	if (facts->balancing.error == 0)
 		nm_findings_remedy(findings,
 				   "sampling.inject = \"numa_balancing\" in the configuration (on "
 				   "while numa-migrd runs), or sysctl kernel.numa_balancing=%d",
 				   nm_balancing_with(facts->balancing.value, true));
 	else
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
-	if (!offered && soft_dirty)
-		nm_findings_remedy(findings,
-				   "or sampling.inject = \"soft_dirty_unsafe\" for named targets");
 }
 
 /* It is on: its hinting faults are sampled, and it also moves pages and threads. */
@@ -269,15 +263,7 @@ static void say_balancing_on(const char *name, const struct nm_facts *facts,
 void nm_check_balancing(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings)
 {
-	if (nm_facts_injects_in_vain(facts)) {
-		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
-				"Soft-dirty tracking has no effect here, so sampling.inject = "
-				"\"soft_dirty_unsafe\" shows no accesses.");
-		nm_findings_evidence(
-			findings, "a test page was write-protected, and a write caused no fault");
-		nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
-					     "sampling.inject = \"numa_balancing\"");
-	} else if (facts->balancing.error && facts->balancing.error != -ENOENT) {
+	if (facts->balancing.error && facts->balancing.error != -ENOENT) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
 				"The state of automatic NUMA balancing cannot be read.");
 		nm_facts_say_unseen(facts, findings, "/proc/sys/kernel/numa_balancing",

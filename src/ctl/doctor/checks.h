@@ -58,17 +58,9 @@ static inline bool nm_facts_balances(const struct nm_facts *facts)
 	return facts->balancing.error == 0 && nm_balances_nodes(facts->balancing.value);
 }
 
-/* Some kernels accept the write to clear_refs but ignore it. */
-static inline bool nm_facts_injects_in_vain(const struct nm_facts *facts)
-{
-	return facts->config && facts->config->sampling.inject == NM_INJECT_SOFT_DIRTY &&
-	       facts->soft_dirty.error == 0 && !facts->soft_dirty.value;
-}
-
 static inline bool nm_facts_injects(const struct nm_facts *facts)
 {
-	return facts->config && facts->config->sampling.inject != NM_INJECT_NONE &&
-	       !nm_facts_injects_in_vain(facts);
+	return facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
 }
 
 /* Policy "auto" moves the memory of processes to their homes, unless the kernel does. */

@@ -57,10 +57,9 @@ struct nm_facts {
 
 	/* sampling */
 	struct nm_reading paranoid, balancing;
-	struct nm_reading soft_dirty; /* value: 1: has an effect, 0: none */
-	int events_error;	      /* numa-migrd did not list the events; 0: it did */
-	char sources[NM_WORD_SIZE];   /* that the machine has: "pebs, ibs" */
-	bool has_counters;	      /* instructions, operations or memory traffic */
+	int events_error;	    /* numa-migrd did not list the events; 0: it did */
+	char sources[NM_WORD_SIZE]; /* that the machine has: "pebs, ibs" */
+	bool has_counters;	    /* instructions, operations or memory traffic */
 	/* The CPUs have Arm's SPE, and the kernel its driver, which found the buffer inaccessible.
 	 */
 	bool spe_device, spe_driver;

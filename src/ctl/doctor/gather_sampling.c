@@ -94,8 +94,6 @@ static void take_tried(const json_t *trial, struct nm_facts *facts)
 
 static void take_list(const json_t *list, struct nm_facts *facts)
 {
-	const json_t *soft_dirty = json_object_get(list, "soft_dirty");
-
 	take_word(list, "table", facts->table, sizeof(facts->table));
 	char names[NM_WORD_SIZE] = "";
 	size_t used = 0, index;
@@ -110,8 +108,6 @@ static void take_list(const json_t *list, struct nm_facts *facts)
 	}
 	(void)nm_escape(facts->sources, sizeof(facts->sources), names, strlen(names));
 	facts->has_counters = is_true(list, "counters");
-	facts->soft_dirty = (struct nm_reading){.error = json_is_boolean(soft_dirty) ? 0 : -ENODATA,
-						.value = json_is_true(soft_dirty)};
 	const json_t *trial = json_object_get(list, "trial");
 	int error = (int)json_integer_value(json_object_get(trial, "errno"));
 	if (!trial)
@@ -130,7 +126,6 @@ static void gather_events(const struct nm_doctor_options *options, struct nm_fac
 	nm_auto(json_decrefp) json_t *list = NULL;
 	bool runs = facts->daemon_pid || facts->running_source[0];
 
-	facts->soft_dirty.error = -ENODATA;
 	if (!options->program)
 		return;
 	bool usual = !options->config_path && strcmp(options->root_path, "/") == 0;

@@ -29,7 +29,6 @@ struct failures {
 static const char *const act_names[] = {
 	[0] = "Connection",
 	[NM_HELPER_OPEN_EVENT] = "Opening an event",
-	[NM_HELPER_CLEAR_REFS] = "Clearing soft-dirty bits",
 	[NM_HELPER_NUMA_BALANCING] = "Changing kernel.numa_balancing",
 	[NM_HELPER_NUMA_BALANCING + 1] = "Unknown act",
 };

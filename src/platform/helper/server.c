@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "numa-migrd/base.h"
 #include "server.h"
+#include "numa-migrd/base.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "../fds.h"
 #include "../privileged.h"
-#include "numa-migrd/proc.h"
-
-#ifndef SO_PEERPIDFD /* <asm-generic/socket.h>, since Linux 6.5 */
-#define SO_PEERPIDFD 77
-#endif
 
 struct client {
 	struct nm_helper_server *server;
 	sd_event_source *source; /* owns the connection; NULL: not used */
 	uint64_t number;	 /* in order of arrival */
-	pid_t pid;
-	uint64_t start_ticks; /* 0: not known; the client then matches no process */
 };
 
 struct nm_helper_server {
@@ -28,8 +20,6 @@ struct nm_helper_server {
 	sd_event_source *listener, *idle;
 	uint64_t arrivals;
 	struct client *balancing_owner; /* client that last changed the sysctl */
-	struct nm_helper_rate rate; /* shared by all clients, so that a new connection does not
-				     * raise the budget */
 	struct client clients[NM_HELPER_CLIENTS_MAX];
 };
 
@@ -67,15 +57,10 @@ static int serve(struct client *client, int socket, const struct nm_helper_reque
 {
 	struct nm_helper_server *server = client->server;
 	nm_auto(nm_event_close) struct nm_event_fds fds = {-1, -1};
-	struct nm_helper_context acts = *server->options.acts;
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	const struct iovec part = {&reply, sizeof(reply)};
 
-	acts.requester = client->start_ticks ? client->pid : 0;
-	acts.requester_ticks = client->start_ticks;
-	acts.rate = &server->rate;
-	acts.now_ns = nm_clock_ns();
-	reply.result = nm_helper_serve(&acts, request, &fds);
+	reply.result = nm_helper_serve(server->options.acts, request, &fds);
 	failed(server, request->act, reply.result);
 	if (request->act == NM_HELPER_NUMA_BALANCING && reply.result == 0)
 		server->balancing_owner = request->value == -1 ? NULL : client;
@@ -114,28 +99,6 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
 
 /* ---- connections ---- */
 
-/*
- * Returns the start time of the connected process. With SO_PEERPIDFD (Linux 6.5) it is known to be
- * the same process, because it is still alive after reading. With older kernels its PID could be
- * reused between its connect(2) and this.
- */
-static uint64_t start_of_peer(const struct nm_helper_server *server, int socket, pid_t pid)
-{
-	nm_auto(nm_closep) int pidfd = -1;
-	socklen_t size = sizeof(pidfd);
-	struct nm_proc_stat stat;
-	char path[32];
-
-	bool known = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0;
-	if (!known && errno != ENOPROTOOPT)
-		return 0;
-	snprintf(path, sizeof(path), "%d/stat", pid);
-	if (nm_proc_stat_at(server->options.acts->proc_fd, path, &stat) < 0)
-		return 0;
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-	return known && poll(&ended, 1, 0) != 0 ? 0 : stat.start_ticks;
-}
-
 /* Returns an unused slot, or the one of the oldest client. */
 static struct client *make_place(struct nm_helper_server *server)
 {
@@ -163,8 +126,6 @@ static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
 	if (peer.uid != 0 && peer.uid != server->options.permitted)
 		return -EACCES;
 	struct client *client = make_place(server);
-	client->pid = peer.pid;
-	client->start_ticks = start_of_peer(server, socket, peer.pid);
 	int r = sd_event_add_io(event, &client->source, socket, EPOLLIN, on_client, client);
 	if (r < 0)
 		return r;

@@ -146,15 +146,6 @@ static int read_maps(int proc_fd, const struct nm_worker_request *request, int f
 	return r < 0 ? r : read_pieces(request, fd, MAPS_PIECE, text);
 }
 
-static int clear_refs(int proc_fd, int fd)
-{
-	int r = require_file(proc_fd, fd, "clear_refs");
-
-	if (r < 0)
-		return r;
-	return write(fd, "4", 1) < 0 ? -errno : 0;
-}
-
 /* ---- finding pages ---- */
 
 /* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
@@ -231,9 +222,6 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 	case NM_WORKER_READ_MAPS:
 		ret->result = read_maps(proc_fd, request, fd, body);
 		ret->bytes = ret->result < 0 ? 0 : (uint32_t)ret->result;
-		break;
-	case NM_WORKER_CLEAR_REFS:
-		ret->result = clear_refs(proc_fd, fd);
 		break;
 	case NM_WORKER_FIND:
 		ret->result = find_pages(order, body);
