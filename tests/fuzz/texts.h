@@ -136,6 +136,7 @@ static const struct {
 	 "net\xff"
 	 "numa-migrd-helper.sock\xff"
 	 "moves\xff"
+	 "a.conf\xff"
 	 "cgroup.controllers\xff"
 	 "a\033[31m\xff"
 	 "0-3\n\xff"
