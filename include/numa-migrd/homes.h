@@ -180,12 +180,14 @@ struct nm_placement {
 	uint64_t *available_bytes;   /* per node, minus the memory of homes assigned since */
 	uint64_t available_ns;	     /* when these were read; 0: not yet */
 	struct nm_reclaim_watch reclaim;
-	unsigned nr_nodes;    /* of the three arrays */
-	double max_traffic;   /* bytes per second, the highest traffic of any node so far; 0:
-			       * not known */
-	double recent_demand; /* CPUs in demand on the machine, smoothed */
-	double budget_s;      /* CPU time that examinations may use; negative: overdrawn */
-	uint64_t spent_ns;    /* CPU time of the main loop as of the last interval */
+	unsigned nr_nodes;     /* of the three arrays */
+	double max_traffic;    /* bytes per second, the highest traffic of any node so far; 0:
+				* not known */
+	double recent_demand;  /* CPUs in demand on the machine, smoothed */
+	uint64_t unsettled_ns; /* when a process could last gain from a decision; 0: not yet */
+	double settled_s;      /* time since then, as of the last interval */
+	double budget_s;       /* CPU time that examinations may use; negative: overdrawn */
+	uint64_t spent_ns;     /* CPU time of the main loop as of the last interval */
 };
 
 /* ---- homes.c: processes ---- */
@@ -281,6 +283,9 @@ bool nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 /* Subtracts the cost of an interval from the budget of examinations. */
 void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns);
+/* Returns whether nothing could be gained for so long that intervals become longer and samples
+ * fewer; placement may be NULL. */
+bool nm_placement_is_settled(const struct nm_placement *placement);
 /* Returns whether the interval must end now. placement may be NULL. */
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget);

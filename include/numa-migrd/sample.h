@@ -239,6 +239,10 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share);
  */
 void nm_source_thin(struct nm_source *source, bool thin);
 
+/* While `rests` is true, samples hardware events at an eighth of the rate, which
+ * suffices to see that memory is no longer near. Called by the tick. */
+void nm_source_rest(struct nm_source *source, bool rests);
+
 /* Returns whether nm_source_control_cost() has raised periods above the configured ones. Called by
  * the tick. */
 bool nm_source_is_held_back(const struct nm_source *source);

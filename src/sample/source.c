@@ -373,7 +373,7 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->ring_bytes = (size_t)config->rules.ring_kb * 1024;
 	if (source->ring_bytes < page_bytes())
 		source->ring_bytes = page_bytes();
-	source->hardware_scale = 1;
+	source->hardware_scale = source->hardware_least = 1;
 	snprintf(source->pmu, sizeof(source->pmu), "%s", config->sampling.pmu);
 	snprintf(source->event, sizeof(source->event), "%s", config->sampling.event);
 	source->selection = nm_event_selection_of(config, NM_MEMORY_NONE);

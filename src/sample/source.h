@@ -72,6 +72,7 @@ struct nm_source {
 	struct nm_event_selection selection;
 	char pmu[NM_PMU_TEXT], event[NM_CONFIG_EVENT_BYTES];
 	uint64_t hardware_scale; /* factor by which all periods of hardware events are raised */
+	uint64_t hardware_least; /* its lower limit */
 	struct nm_event_list hardware; /* the events opened on each CPU, which counted in the
 					* trial */
 	unsigned busy_words; /* events, as bits, whose counter another program held in the trial */

@@ -19,8 +19,10 @@
 #define IDLE_INTERVALS 3U
 #define WHOLE_SHARE 0.99
 #define THIN_FAULTS                                                                                \
-	251U /* factor for first touches that are not needed: enough to show that they             \
-	      * occur */
+	251U		 /* factor for first touches that are not needed: enough to show that they \
+			  * occur */
+#define RESTING_SCALE 8U /* factor on the periods of hardware events while nothing can be gained   \
+			  */
 #define THIN_RUN_NS                                                                                \
 	(40 * NM_NSEC_PER_MSEC) /* few samples suffice to determine the node of each               \
 				 * thread */
@@ -158,7 +160,8 @@ static bool change_scale(struct nm_source *source, double cost_share)
 	uint64_t before = source->hardware_scale;
 
 	source->hardware_scale =
-		nm_period_next(before, 1, NM_HARDWARE_SCALE_MAX, cost_share, source->cap_share);
+		nm_period_next(before, source->hardware_least, NM_HARDWARE_SCALE_MAX, cost_share,
+			       source->cap_share);
 	if (source->hardware.count == 0 || source->hardware_scale == before)
 		return false;
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
@@ -205,6 +208,18 @@ void nm_source_thin(struct nm_source *source, bool thin)
 	source->faults = source->faults_configured = thin ? THIN_FAULTS : 1;
 	apply_run(source);
 	apply_faults(source);
+}
+
+void nm_source_rest(struct nm_source *source, bool rests)
+{
+	uint64_t least = rests ? RESTING_SCALE : 1, scale = source->hardware_scale;
+
+	if (source->feed.drain || least == source->hardware_least)
+		return;
+	source->hardware_least = least;
+	source->hardware_scale = rests ? (scale > least ? scale : least) : 1;
+	for (unsigned cpu = 0; source->hardware.count > 0 && cpu < source->nr_rings; cpu++)
+		apply_ring_scale(source, &source->rings[cpu]);
 }
 
 bool nm_source_is_held_back(const struct nm_source *source)

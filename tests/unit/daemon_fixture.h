@@ -147,7 +147,7 @@ struct nm_source {
 	struct nm_source_status status;
 	struct nm_sample *samples;
 	size_t count, capacity;
-	bool thinned;
+	bool thinned, rests;
 };
 
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
@@ -241,6 +241,11 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 void nm_source_thin(struct nm_source *source, bool thin)
 {
 	source->thinned = thin;
+}
+
+void nm_source_rest(struct nm_source *source, bool rests)
+{
+	source->rests = rests;
 }
 
 bool nm_source_is_held_back(const struct nm_source *source)

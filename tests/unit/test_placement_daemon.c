@@ -211,6 +211,65 @@ static void refused_moves_are_not_repeated(void **state)
 }
 
 /* Its two threads are near their memory, on two nodes. */
+/* Lets the loop end the intervals, while all CPUs are busy. */
+static void run_loop_s(double seconds)
+{
+	struct nm_source_status *status = &world.daemon.pipeline.source->status;
+	const uint64_t end_ns = world.fake->now_ns + (uint64_t)(seconds * 1e9);
+	while (world.fake->now_ns < end_ns) {
+		double beat_s = nm_loop_wakeup_s(&world.daemon);
+		spread_out();
+		for (size_t i = 0; i < world.nr_workers; i++)
+			work(&world.workers[i], beat_s);
+		status->counts.samples += (uint64_t)(beat_s * CPUS * 1e9 / status->run_sample_ns);
+		fake_sleep(world.fake, (unsigned)(beat_s * 1000));
+		nm_drain(&world.daemon);
+		nm_loop_examine(&world.daemon);
+		if (!nm_loop_interval_continues(&world.daemon))
+			assert_int_equal(nm_tick(&world.daemon), 0);
+	}
+}
+
+/* Returns the number of calls that the service makes in a minute. */
+static unsigned calls_in_a_minute(void)
+{
+	unsigned before = world.fake->calls[FAKE_OPS];
+	run_loop_s(60);
+	return world.fake->calls[FAKE_OPS] - before;
+}
+
+static void nothing_is_spent_where_nothing_can_be_gained(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CPUS; i++)
+		add_worker(1000 + 100 * i, (int)i, node_of_cpu((int)i));
+	world.lazy = true;
+	begin_auto();
+	unsigned first = calls_in_a_minute();
+	run_loop_s(10);
+	assert_true(world.daemon.pipeline.source->rests);
+	uint64_t intervals = world.daemon.tally.intervals;
+	assert_in_range(calls_in_a_minute(), 1, first * 3 / 4);
+	assert_in_range(world.daemon.tally.intervals - intervals, 1, 15);
+	assert_int_equal(world.daemon.tally.applied, 0);
+	assert_int_equal(world.daemon.tally.decisions, 0);
+}
+
+/* One of them uses memory elsewhere from now on. */
+static void something_to_gain_ends_the_rest(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		add_worker(1000 + 100 * i, 2 * (int)i, i);
+	world.lazy = true;
+	begin_auto();
+	live_s(70);
+	assert_true(world.daemon.pipeline.source->rests);
+	world.workers[0].memory = 2;
+	live_s(20);
+	assert_false(world.daemon.pipeline.source->rests);
+}
+
 static void an_idle_machine_is_left_alone(void **state)
 {
 	(void)state;
@@ -961,6 +1020,8 @@ int main(void)
 		TEST(refused_moves_are_not_repeated),
 		TEST(siblings_do_not_count_as_cores),
 		TEST(an_idle_machine_is_left_alone),
+		TEST(nothing_is_spent_where_nothing_can_be_gained),
+		TEST(something_to_gain_ends_the_rest),
 		TEST(memory_follows_the_home),
 		TEST(a_dry_run_only_reports_homes),
 		TEST(light_threads_count),

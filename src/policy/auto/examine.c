@@ -7,7 +7,9 @@
 /* In the long run, examinations cost at most sampling.overhead_percent. Above that, no process is
  * examined between intervals, and intervals become longer, by at most this factor. */
 #define STRETCH_MAX 16
-#define STRETCH_IDLE 4 /* factor by which the interval is longer on an idle machine */
+/* Factor by which the interval is longer on an idle machine, or while nothing can be gained. */
+#define STRETCH_IDLE 4
+#define SETTLED_S 60.0 /* time without anything to gain */
 #define IDLE_CPUS 0.2  /* maximum load of an idle machine; page faults count as running */
 
 /* Age from which a process with one thread is examined: most of them, such as compilers, exit
@@ -151,8 +153,8 @@ static double left_s(const struct nm_placement *placement,
 	       (double)spent_ns / (double)NM_NSEC_PER_SEC;
 }
 
-/* Only the main loop's own time counts: the time of the mover is limited elsewhere. The time owed is
- * limited to the amount earned until the next interval must start. */
+/* Only the main loop's own time counts: the time of the mover is limited elsewhere. The time owed
+ * is limited to the amount earned until the next interval must start. */
 void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns)
 {
@@ -170,17 +172,23 @@ bool nm_placement_has_budget(const struct nm_placement *placement,
 	return left_s(placement, budget, budget->since_s) > 0;
 }
 
+bool nm_placement_is_settled(const struct nm_placement *placement)
+{
+	return placement && placement->settled_s >= SETTLED_S;
+}
+
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget)
 {
-	bool idle = budget->ran_s < IDLE_CPUS * budget->since_s;
+	bool rests =
+		budget->ran_s < IDLE_CPUS * budget->since_s || nm_placement_is_settled(placement);
 	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
 	if (intervals < 1 && placement)
 		return false;
 	if (!placement || intervals >= STRETCH_MAX || budget->sampling_exceeds)
 		return true;
 	return left_s(placement, budget, budget->since_s) > 0 &&
-	       (intervals >= STRETCH_IDLE || !idle);
+	       (intervals >= STRETCH_IDLE || !rests);
 }
 
 /* Returns whether memory is waiting to be moved. */

@@ -274,6 +274,13 @@ static bool is_near(const struct nm_loads *loads, const struct nm_place_group *g
 	return lost / (1 + lost) < GAIN_MIN;
 }
 
+/* Returns whether what is known of it now speaks against a decision, not what is yet to be known.
+ */
+static bool is_settled(enum nm_place_reason reason)
+{
+	return reason != NM_PLACE_YOUNG && reason != NM_PLACE_OBSERVED;
+}
+
 /* Larger ones choose first. */
 static int by_demand(const void *one, const void *other)
 {
@@ -301,7 +308,10 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
 			.load = NAN,
 			.distance_away = NAN,
 		};
-		if (!is_eligible(view, group, &ret[i].reason) && group->home < 0)
+		if (is_eligible(view, group, &ret[i].reason))
+			continue;
+		ret[i].settled = is_settled(ret[i].reason);
+		if (group->home < 0)
 			nm_loads_add_in_place(&loads, group);
 	}
 	qsort(order, view->nr_groups, sizeof(const struct nm_place_group *), by_demand);
@@ -311,6 +321,7 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
 		if (chosen[i] || !is_near(&loads, order[i]))
 			continue;
 		choose_node(&loads, order[i], proposal);
+		proposal->settled = proposal->reason == NM_PLACE_NO_GAIN;
 		chosen[i] = true;
 	}
 	for (size_t i = 0; i < view->nr_groups; i++)
