@@ -403,6 +403,23 @@ static void shared_counters_count_for_more(void **state)
 	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
 }
 
+/* Periods are primes: the first ones from the eightfold of the suitable ones up. */
+static void events_are_sampled_less_while_the_source_rests(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t eightfold = 8 * (uint64_t)(INSTRUCTIONS_PERIOD - 3);
+
+	intel(f);
+	open_source(f);
+	nm_source_rest(f->source, true);
+	assert_in_range(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, eightfold, eightfold + 100);
+	for (unsigned i = 0; i < 8; i++)
+		nm_source_control_cost(f->source, 0);
+	assert_in_range(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, eightfold, eightfold + 100);
+	nm_source_rest(f->source, false);
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
+}
+
 /* Lost records count for the interval in which they were lost, on that CPU only. */
 static void lost_records_are_reported_per_cpu(void **state)
 {
@@ -713,6 +730,7 @@ int main(void)
 		WITH_FIXTURE(a_cpu_that_differs),
 		WITH_FIXTURE(samples_carry_their_amounts),
 		WITH_FIXTURE(shared_counters_count_for_more),
+		WITH_FIXTURE(events_are_sampled_less_while_the_source_rests),
 		WITH_FIXTURE(lost_records_are_reported_per_cpu),
 		WITH_FIXTURE(cost_raises_all_periods),
 		WITH_FIXTURE(a_stopped_counter_is_reported_once),
