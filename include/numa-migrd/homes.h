@@ -283,8 +283,8 @@ bool nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 /* Subtracts the cost of an interval from the budget of examinations. */
 void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns);
-/* Returns whether nothing could be gained for so long that intervals become longer and samples
- * fewer; placement may be NULL. */
+/* Returns whether nothing could be gained for a minute: intervals become longer, and samples fewer.
+ * placement may be NULL. */
 bool nm_placement_is_settled(const struct nm_placement *placement);
 /* Returns whether the interval must end now. placement may be NULL. */
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
