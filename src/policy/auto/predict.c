@@ -14,10 +14,9 @@
 
 #define STALLED                                                                                    \
 	0.25 /* share of its time that a group with local memory waits for it; an estimate */
-/* Latency of idle local memory: 79 ns on a Platinum 8269CY (Intel MLC). A group whose threads read
- * few lines waits at most that for each of them. */
-#define LINE_S 80e-9
-#define LINE_BYTES 64.0
+/* Seconds that a thread waits for each byte of idle local memory at most: 80 ns for a line of 64
+ * (79 ns on a Platinum 8269CY, Intel MLC). A group whose threads read few lines waits less. */
+#define BYTE_S 1.25e-9
 /* Share of the highest traffic seen from which a controller may be full. Latency rises from about
  * that load: 131 ns instead of 79 at 87 % (the same machine). Above it, requests queue. */
 #define FULL 0.8
@@ -25,7 +24,7 @@
 /* The kernel does not spread threads up to this fraction of a node's cores, regardless of their
  * traffic: adjust_numa_imbalance(), kernel/sched/fair.c. */
 #define KERNEL_PACKS 4.0
-#define HALF_CPU 0.5 /* tolerance, because demand is measured, while threads need whole CPUs */
+#define HALF_CPU 0.5 /* of a node of two or more cores */
 
 /* ---- demand ---- */
 
@@ -53,6 +52,11 @@ double nm_place_expected_cpus(const struct nm_loads *loads, const struct nm_plac
 			     ? fmax(group->demand_cpus, fmin(running, largest_room(loads, group)))
 			     : group->demand_cpus;
 	return all - group->fixed_cpus;
+}
+
+double nm_place_tolerance(double room)
+{
+	return fmin(HALF_CPU, room / 4);
 }
 
 double nm_place_bytes_elsewhere(const struct nm_loads *loads, const struct nm_place_group *group,
@@ -201,8 +205,7 @@ void nm_loads_add_at(struct nm_loads *loads, const struct nm_place_group *group,
 
 static double stalled_share(const struct nm_place_group *group)
 {
-	double most = group->cpu_traffic / LINE_BYTES * LINE_S;
-	return group->cpu_traffic > 0 ? fmin(STALLED, most) : STALLED;
+	return group->cpu_traffic > 0 ? fmin(STALLED, group->cpu_traffic * BYTE_S) : STALLED;
 }
 
 static struct nm_prediction with_time(const struct nm_place_group *group,
@@ -292,12 +295,11 @@ struct nm_prediction nm_predict_at(const struct nm_loads *loads, const struct nm
 	double room = nm_place_room(loads->view, group, node);
 	double load = nm_place_load_within(group, node, loads->cpus[node]) +
 		      nm_place_expected_cpus(loads, group);
-	bool restricted = nm_place_is_restricted(loads->view, group);
-	double tolerance = restricted ? fmin(HALF_CPU, room / 4) : HALF_CPU;
 	struct nm_prediction ret = {
 		.distance = distance,
 		.contention = contention(loads, group, &traffic, node, 1),
-		.waiting = room > 0 ? fmax((load - tolerance) / room - 1, 0) : INFINITY,
+		.waiting =
+			room > 0 ? fmax((load - nm_place_tolerance(room)) / room - 1, 0) : INFINITY,
 	};
 	return with_time(group, ret);
 }

@@ -27,6 +27,9 @@ void nm_loads_add_at(struct nm_loads *loads, const struct nm_place_group *group,
 unsigned nm_place_threads(const struct nm_place_group *group);
 /* Returns the CPUs that the threads of a group that may be moved will demand. */
 double nm_place_expected_cpus(const struct nm_loads *loads, const struct nm_place_group *group);
+/* Returns the CPUs by which the demand may exceed this room, because it is measured, while threads
+ * need whole CPUs. */
+double nm_place_tolerance(double room);
 /* Returns the memory that would be moved to this node. */
 double nm_place_bytes_elsewhere(const struct nm_loads *loads, const struct nm_place_group *group,
 				unsigned node);

@@ -109,7 +109,7 @@ static bool is_larger_than_every_node(const struct nm_loads *loads,
 		double room = nm_place_room(view, group, k);
 		if (!group->allowed[k] || !(room > 0))
 			continue;
-		if (cpus <= (1 + spread) * room + fmin(0.5, room / 4) &&
+		if (cpus <= (1 + spread) * room + nm_place_tolerance(room) &&
 		    (memory == 0 || group->anon_bytes <= memory))
 			return false;
 		may_use_any = true;
