@@ -29,6 +29,7 @@ enum nm_verdict_kind {
 struct nm_change {
 	bool known;
 	double value, rise, fall;
+	double needed; /* if the noise hides it: intervals of each measurement that would show it */
 };
 
 /* Returns a change that is known unless its value is NaN. */
@@ -51,6 +52,7 @@ struct nm_judgement {
 	enum nm_verdict_kind kind; /* never CANCELLED */
 	enum nm_measure by;
 	double change; /* of that measure; NaN: of none */
+	double needed; /* if inconclusive, as in struct nm_change; 0: another reason */
 };
 
 /*
@@ -231,6 +233,7 @@ struct nm_verdict {
 	/* Of a home only: the part of its time that it saves, as predicted and as measured; NaN:
 	 * not known. */
 	double expected_gain, measured_gain;
+	double needed; /* of a home only, as in struct nm_judgement */
 	/* Of pages only: the reason, the number of decisions that share the metrics, and, if
 	 * neutral, whether enough accesses show that locality did not change. */
 	struct nm_pages_reason pages;

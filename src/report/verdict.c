@@ -87,7 +87,11 @@ static void append_home_measure(struct nm_entry *entry, const struct nm_verdict 
 				nm_change_text(-verdict->change, change));
 		return;
 	default:
-		nm_entry_append(entry, ", no comparable samples");
+		if (verdict->needed > 0)
+			nm_entry_append(entry, ", its noise hides a change: %.0f intervals needed",
+					verdict->needed);
+		else
+			nm_entry_append(entry, ", no comparable samples");
 	}
 }
 
@@ -118,6 +122,8 @@ static void home_verdict_fields(struct nm_entry *entry, const struct nm_verdict 
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);
 	nm_field_real(entry, "EXPECTED_PERCENT", 100 * verdict->expected_gain);
 	nm_field_real(entry, "MEASURED_PERCENT", 100 * verdict->measured_gain);
+	if (verdict->needed > 0)
+		nm_field_real(entry, "NEEDED_INTERVALS", verdict->needed);
 	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)verdict->results.moved);
 }
 

@@ -465,6 +465,11 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no comparable samples");
 	assert_true(field("MEASURED_PERCENT") == NULL);
+	assert_true(field("NEEDED_INTERVALS") == NULL);
+	verdict.needed = 32;
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_message_contains("lu[4711], its noise hides a change: 32 intervals needed");
+	assert_field("NEEDED_INTERVALS", "32");
 	verdict.kind = NM_VERDICT_UNVERIFIED;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_message_contains("lu[4711], placed too young to be measured before");

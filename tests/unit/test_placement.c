@@ -722,6 +722,7 @@ static const struct {
 	enum nm_verdict_kind kind;
 	enum nm_measure by;
 	double change;
+	double needed; /* intervals */
 } verdicts[] = {
 #define DISTANCE(d) .distance = d, .accesses = 500
 #define SPEED(p, deviation, count)                                                                 \
@@ -768,20 +769,25 @@ static const struct {
 	 ROLLED_BACK(NM_BY_DELAY, -1)},
 
 	/* The standard error of the mean of N intervals is the deviation / √N. */
-	{"10 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.9e9, 0, 1)}, INCONCLUSIVE},
+	{"10 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.9e9, 0, 1)}, INCONCLUSIVE,
+	 .needed = 16},
 	{"10 % slower, ± 1 %", {SPEED(1e9, 0.1e9, 100)}, {SPEED(0.9e9, 0, 100)},
 	 ROLLED_BACK(NM_BY_PERFORMANCE, -0.1)},
 	{"30 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.7e9, 0, 1)},
 	 ROLLED_BACK(NM_BY_PERFORMANCE, -0.3)},
 	{"20 % slower, ± 10 %: it may be 0", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.8e9, 0, 1)},
-	 INCONCLUSIVE},
+	 INCONCLUSIVE,
+	 .needed = 16},
 	{"no change, ± 10 %: none is found", {SPEED(1e9, 0.1e9, 1)}, {SPEED(1e9, 0, 1)},
-	 INCONCLUSIVE},
+	 INCONCLUSIVE,
+	 .needed = 16},
 	{"no change, ± 1 %", {SPEED(1e9, 0.1e9, 100)}, {SPEED(1e9, 0, 100)},
 	 NEUTRAL(NM_BY_PERFORMANCE, 0)},
-	{"no change, ± 10 % afterwards", {SPEED(1e9, 0, 1)}, {SPEED(1e9, 0.1e9, 1)}, INCONCLUSIVE},
+	{"no change, ± 10 % afterwards", {SPEED(1e9, 0, 1)}, {SPEED(1e9, 0.1e9, 1)}, INCONCLUSIVE,
+	 .needed = 16},
 	{"distances of 20 ± 2", {DISTANCE(20), .distance_variance = 4, .intervals = 1},
-	 {DISTANCE(20), .intervals = 1}, INCONCLUSIVE},
+	 {DISTANCE(20), .intervals = 1}, INCONCLUSIVE,
+	 .needed = 16},
 	{"of 100 intervals", {DISTANCE(20), .distance_variance = 4, .intervals = 100},
 	 {DISTANCE(20), .intervals = 100}, NEUTRAL(NM_BY_DISTANCE, 0)},
 
@@ -825,6 +831,7 @@ static void test_verdicts(void **state)
 		CHECK(row, found.kind == row->kind && found.by == row->by);
 		CHECK(row, isnan(row->change) ? isnan(found.change)
 					      : fabs(found.change - row->change) < 1e-9);
+		CHECK(row, fabs(found.needed - row->needed) < 1e-6);
 	}
 }
 

@@ -608,8 +608,8 @@ static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy
 	nm_verifier_add(verifier, NULL, &decision);
 }
 
-static const struct nm_change rose = {true, 1, 0.5, 0.5}, fell = {true, -1, 0.5, 0.5},
-			      stayed = {true, 0, 0.5, 0.5};
+static const struct nm_change rose = {true, 1, 0.5, 0.5, 0}, fell = {true, -1, 0.5, 0.5, 0},
+			      stayed = {true, 0, 0.5, 0.5, 0};
 
 static void give_feedback(enum nm_feedback_outcome outcome)
 {

@@ -33,13 +33,17 @@ static double error_of(double mean, double variance, double intervals)
 	return intervals >= 1 && variance > 0 ? sqrt(variance / intervals) / mean : 0;
 }
 
-/* A change that the noise hides is not known, and neither is its absence. */
+/* A change that the noise hides is not known, and neither is its absence. The noise falls with the
+ * square root of the intervals. */
 static struct nm_change relative_change(double value, double error,
+					const struct nm_place_measure *before,
+					const struct nm_place_measure *after,
 					const struct nm_place_context *context)
 {
-	double limit = context->tolerance;
-	if (!(NOISE_SIGMAS * error <= fmax(limit, fabs(value) - limit)))
-		return (struct nm_change){0};
+	double limit = context->tolerance, noise = NOISE_SIGMAS * error;
+	double measured = fmin(before->intervals, after->intervals);
+	if (noise > fmax(limit, fabs(value) - limit))
+		return (struct nm_change){.needed = measured * noise * noise / limit / limit};
 	return nm_change_of(value, limit, limit);
 }
 
@@ -55,7 +59,7 @@ static struct nm_change performance_change(const struct nm_place_measure *before
 		error_of(after->performance, after->performance_variance, after->intervals));
 	return relative_change(after->performance / before->performance - 1 -
 				       context->performance_drift,
-			       error, context);
+			       error, before, after, context);
 }
 
 /* All accesses may be near, and wait for the controller that all threads use. */
@@ -70,8 +74,9 @@ static struct nm_change distance_change(const struct nm_place_measure *before,
 	double error =
 		hypot(error_of(before->distance, before->distance_variance, before->intervals),
 		      error_of(after->distance, after->distance_variance, after->intervals));
-	struct nm_change change = relative_change(
-		before->distance / after->distance - 1 - context->distance_drift, error, context);
+	struct nm_change change =
+		relative_change(before->distance / after->distance - 1 - context->distance_drift,
+				error, before, after, context);
 	if (context->controller_full)
 		change.rise = INFINITY;
 	return change;
