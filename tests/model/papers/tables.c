@@ -256,6 +256,8 @@ const struct papers_table papers_tables[] = {
 	{MIX("kmlb", 3), ROWS(kmlb_rows), .published = {0, -1.58, -1.98, -2.61, -7.34, -7.64, -9.57}},
 	{MANY("exclusivity"), ROWS(exclusivity_rows), .published = {0, 0, -11.1, -10.7}},
 	{CT1("auto", 0), AUTO_PUBLISHED(2158, 1658)},
+	{CT1("auto", 50), AUTO_PUBLISHED(1997, 1490)},
+	{CT1("auto", 100), AUTO_PUBLISHED(1877, 1309)},
 	{CT1("auto", 200), AUTO_PUBLISHED(1700, 1177)},
 	{CT2("auto", 0), AUTO_PUBLISHED(374, 330)},
 	{CT2("auto", 48), AUTO_PUBLISHED(288, 293)},
