@@ -10,6 +10,9 @@
  *     A thread that computes or sleeps up to MS milliseconds between two starts, starts a command
  *     that prints how many CPUs it sees. Both are moved, as the service would: FORK records are
  *     read in each interval. Fails if two of the commands see fewer than an ordinary run.
+ * test_move_counts load SECONDS IDLE
+ *     Ten busy threads for each CPU, IDLE of them of SCHED_IDLE; prints how long the moves keep the
+ *     loop of the service.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,6 +35,7 @@ static unsigned apart_ms;			  /* at most, between two starts */
 static bool computes;				  /* between them */
 static uint64_t pause_ns = 20 * NM_NSEC_PER_MSEC; /* between two moves */
 static uint64_t interval_ns = 20 * NM_NSEC_PER_MSEC;
+static unsigned nr_busy = 4, nr_idle = 2;
 static bool moves_children;
 static unsigned child_moves;
 static char *const nproc[] = {(char *)(uintptr_t) "nproc", NULL};
@@ -134,6 +138,26 @@ static void *copy_leader(void *unused)
 	return unused;
 }
 
+static void *work(void *idle)
+{
+	const struct sched_param none = {0};
+	if (idle)
+		(void)sched_setscheduler(0, SCHED_IDLE, &none);
+	answer((uint32_t)syscall(SYS_gettid));
+	for (;;)
+		continue;
+	return NULL;
+}
+
+static void create_busy(void)
+{
+	pthread_t thread;
+	static char is_idle;
+	for (unsigned i = 0; i < nr_busy; i++)
+		if (pthread_create(&thread, NULL, work, i < nr_idle ? &is_idle : NULL) != 0)
+			_exit(1);
+}
+
 static void *obey(void *unused)
 {
 	char letter;
@@ -146,6 +170,8 @@ static void *obey(void *unused)
 			start_commands();
 		if (letter == 'd')
 			ask_for_deadline();
+		if (letter == 'b')
+			create_busy();
 		if (letter == 'l' && pthread_create(&thread, NULL, copy_leader, NULL) != 0)
 			_exit(1);
 	}
@@ -309,17 +335,60 @@ static void a_thread_that_copies_the_affinity_of_the_leader(void **state)
 	}
 }
 
+static int compare_times(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return a < b ? -1 : a > b;
+}
+
+/* Each of the threads is moved once a second, as long as the readings take. */
+static void busy_threads_on_full_cpus(void **state)
+{
+	if (*state)
+		skip();
+	uint32_t *tids = calloc(nr_busy, sizeof(*tids));
+	uint64_t *took_ns = calloc((size_t)readings_s * nr_busy, sizeof(*took_ns));
+	size_t count = 0;
+	assert_true(tids && took_ns);
+	(void)live_start(obey);
+	give('b');
+	for (unsigned i = 0; i < nr_busy; i++)
+		tids[i] = read_answer();
+	uint64_t end_ns = now_ns() + readings_s * NM_NSEC_PER_SEC;
+	while (now_ns() < end_ns && count < (size_t)readings_s * nr_busy) {
+		uint64_t before_ns = now_ns();
+		(void)move_away((uint32_t)victim, tids[count % nr_busy]);
+		took_ns[count++] = now_ns() - before_ns;
+		usleep((useconds_t)(1000000 / nr_busy));
+		nm_moves_poll(moves, now_ns());
+		if (count % nr_busy == 0)
+			nm_moves_update(moves, now_ns());
+	}
+	wait_for_window();
+	qsort(took_ns, count, sizeof(*took_ns), compare_times);
+	print_counts("busy threads");
+	print_message("a move took %.0f us, 99 of 100 at most %.0f, all at most %.0f\n",
+		      (double)took_ns[count / 2] * 1e-3, (double)took_ns[count * 99 / 100] * 1e-3,
+		      (double)took_ns[count - 1] * 1e-3);
+	for (unsigned i = 0; i < nr_busy; i++)
+		assert_mask(tids[i], original);
+	free(tids);
+	free(took_ns);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest readings[] = {TEST(a_thread_that_reads_its_affinity)};
 	const struct CMUnitTest counts[] = {TEST(programs_that_count_their_cpus)};
+	const struct CMUnitTest load[] = {TEST(busy_threads_on_full_cpus)};
 	const struct CMUnitTest tests[] = {
 		TEST(a_thread_that_reads_its_affinity),
 		TEST(programs_that_count_their_cpus),
 		TEST(deadline_is_granted_after_the_move),
 		TEST(a_thread_that_copies_the_affinity_of_the_leader),
+		TEST(busy_threads_on_full_cpus),
 	};
 	if (argc > 1) {
 		pause_ns = NM_NSEC_PER_SEC;
@@ -338,6 +407,12 @@ int main(int argc, char **argv)
 		narrow_most = 1;
 		moves_children = true;
 		return cmocka_run_group_tests(counts, NULL, NULL);
+	}
+	if (argc == 4 && strcmp(argv[1], "load") == 0) {
+		readings_s = (unsigned)atoi(argv[2]);
+		nr_busy = 10 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+		nr_idle = (unsigned)atoi(argv[3]);
+		return cmocka_run_group_tests(load, NULL, NULL);
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
