@@ -198,6 +198,7 @@ static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bit
 	nm_sim_digest_add(sim, (uint64_t)tid);
 	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_first(task->mask));
 	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_weight(task->mask));
+	nm_sim_note_move(sim, task);
 	nm_sim_follow_mask(sim, task);
 	return 0;
 }

@@ -212,6 +212,15 @@ static bool move_away(uint32_t pid, uint32_t tid)
 	return move_task(pid, tid, stat.start_ticks, stat.processor == 0);
 }
 
+/* The service moves no process in the interval in which it was started. */
+static bool has_run_a_while(uint32_t pid)
+{
+	struct nm_proc_stat stat;
+	const uint64_t ticks = INTERVAL_NS / (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	return nm_proc_stat_of(platform, pid, pid, &stat) == 0 &&
+	       nm_proc_ticks_now(platform) >= stat.start_ticks + ticks;
+}
+
 /* Moves the threads of the commands that the thread has started. */
 static void move_children(uint32_t tid)
 {
@@ -221,7 +230,7 @@ static void move_children(uint32_t tid)
 	FILE *children = fopen(path, "re");
 	while (children && fscanf(children, "%u", &child) == 1) {
 		(void)snprintf(path, sizeof(path), "/proc/%u/task", child);
-		DIR *tasks = opendir(path);
+		DIR *tasks = has_run_a_while(child) ? opendir(path) : NULL;
 		struct dirent *task;
 		while (tasks && (task = readdir(tasks)))
 			child_moves += task->d_name[0] != '.' &&
