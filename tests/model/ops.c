@@ -416,8 +416,8 @@ static int answer_query(struct nm_sim *sim, const struct nm_memory_query *questi
 		return answer_numa_maps(sim, question, ret);
 	if (question->kind == NM_MEMORY_QUERY_PAGES)
 		return answer_pages(sim, question, ret);
-	if (question->kind == NM_MEMORY_QUERY_RUNTIME)
-		return NM_RUNTIME_NONE;
+	if (question->kind == NM_MEMORY_QUERY_PROGRAM)
+		return 0;
 	return -EOPNOTSUPP;
 }
 

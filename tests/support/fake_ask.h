@@ -20,7 +20,7 @@ static struct {
 	const char *numa_maps; /* of every process; NULL: that of the machine, if any */
 	const int *pages;      /* nodes of the pages of every process; NULL: no answer */
 	unsigned nr_pages, pages_asked;
-	int runtime; /* of every program: an enum nm_runtime, or an error */
+	int program; /* of every process: its number in nm_excluded_programs, or an error */
 	uint64_t tickets;
 	unsigned open; /* neither taken nor cancelled */
 	struct {
@@ -109,8 +109,8 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_
 		answer->result = fake_answer_numa_maps(platform, question, answer);
 	else if (question->kind == NM_MEMORY_QUERY_PAGES)
 		answer->result = fake_answer_pages(answer);
-	else if (question->kind == NM_MEMORY_QUERY_RUNTIME)
-		answer->result = fake_asked.runtime;
+	else if (question->kind == NM_MEMORY_QUERY_PROGRAM)
+		answer->result = fake_asked.program;
 	else {
 		bool timed = platform->ops->now_ns;
 		uint64_t before_ns = timed ? platform->ops->now_ns(platform) : 0;
