@@ -89,8 +89,8 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 /* Discards the query about a process that runs another program or has exited. */
 void nm_roster_forget_program(const struct nm_roster *roster, struct nm_process *process);
 
-/* Marks the program of a process that may run another one. What is known is assumed until the
- * program is queried again. */
+/* Marks the program of a process that may run another one. The known program is assumed until it
+ * is queried again. */
 void nm_roster_doubt_program(const struct nm_roster *roster, struct nm_process *process);
 
 /* ---- the two tables ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the threads and pages that were moved. */
+/* Follows moved threads and pages: which ones stay, and which return. */
 #include "model.h"
 
 #define RETURNS_WITHIN_S 60

@@ -31,7 +31,7 @@ struct judge_effect {
 	double units;
 };
 
-/* What became of threads and pages that a policy moved. */
+/* Counts of the threads and pages that a policy moved, and of those that stayed or returned. */
 struct judge_moved {
 	uint64_t asked, arrived;
 	struct nm_sim_stays stays[NM_SIM_STAYS];
