@@ -514,6 +514,14 @@ static bool is_asked(const struct judge_scenario *scenario, char *const *names)
 	return !names[0] && !scenario->is_situation;
 }
 
+static void print_stays(const struct nm_sim_stays *stays)
+{
+	if (stays->all)
+		printf(" %.1f %% |", 100 * (double)stays->of / (double)stays->all);
+	else
+		printf(" – |");
+}
+
 /* A row of the table for each policy. */
 static int print_aftermath(const struct judge *judge, char *const *names)
 {
@@ -525,14 +533,13 @@ static int print_aftermath(const struct judge *judge, char *const *names)
 			if (is_asked(&judge_scenarios[i], names))
 				r = judge_moves(&judge_scenarios[i], policy, judge->seeds,
 						judge->first_seed, &sum);
-		const struct nm_sim_stays *stays = sum.stays;
-		if (r == 0)
-			printf("| `%s` | %" PRIu64 " | %" PRIu64 " | %.1f %% | %.1f %% | %" PRIu64
-			       " | %" PRIu64 " |\n",
-			       policy->name, sum.asked, sum.arrived,
-			       100 * (double)stays[0].of / (double)stays[0].all,
-			       100 * (double)stays[1].of / (double)stays[1].all, sum.pages,
-			       sum.returned);
+		if (r < 0)
+			break;
+		printf("| `%s` | %" PRIu64 " | %" PRIu64 " |", policy->name, sum.asked,
+		       sum.arrived);
+		for (unsigned i = 0; i < NM_SIM_STAYS; i++)
+			print_stays(&sum.stays[i]);
+		printf(" %" PRIu64 " | %" PRIu64 " |\n", sum.pages, sum.returned);
 		(void)fflush(stdout);
 	}
 	return r;
