@@ -237,7 +237,7 @@ uint64_t nm_domain_of(uint32_t uid, const char *cgroup);
  */
 #define NM_STUCK_WORKERS_MOST 8U   /* shared: quota; abandoned and not yet exited */
 #define NM_QUERIES_MOST 256U	   /* shared: quota; about memory, unanswered or not fetched */
-#define NM_RUNTIME_QUERIES_MOST 8U /* shared: quota */
+#define NM_PROGRAM_QUERIES_MOST 8U /* shared: quota */
 #define NM_BATCHES_MOST 64U	   /* shared: quota; of pages, with the mover */
 #define NM_RELEASED_MOST 4096U	   /* shared: quota; threads and processes no longer managed */
 #define NM_EXAMINATIONS_MOST 256U  /* shared: quota; pending ones of young processes */

@@ -42,8 +42,8 @@ enum nm_memory_query_kind {
 	NM_MEMORY_QUERY_NUMA_MAPS, /* the whole text of numa_maps */
 	NM_MEMORY_QUERY_PAGES,	   /* the nodes of up to 512 private pages, found by searching the
 				    * mappings */
-	NM_MEMORY_QUERY_RUNTIME	   /* the language runtime and the program, from maps: `result` is
-				    * an nm_runtime_answer() */
+	NM_MEMORY_QUERY_PROGRAM	   /* the program, from maps: `result` is its number in
+				    * nm_excluded_programs; 0: another one */
 };
 
 struct nm_memory_query {

@@ -400,65 +400,27 @@ static inline const char *nm_balancing_off_text(int64_t value)
 	return value == 0 ? "0" : "2 (tiers of memory only)";
 }
 
-/* ---- language runtimes ---- */
-
-/* Language runtimes that query their CPU affinity repeatedly while they run and adapt to it: a
- * lease on one of their threads makes the whole program use fewer CPUs. Part of platform/. */
-
-enum nm_runtime {
-	NM_RUNTIME_NONE,
-	NM_RUNTIME_GO,
-	NM_RUNTIME_JVM,
-	NM_RUNTIME_UNKNOWN, /* queried without an answer */
-	NM_RUNTIME_AWAITED, /* not queried, or not answered yet */
-	NM_RUNTIME_MAX
-};
-
-static inline bool nm_runtime_counts_again(enum nm_runtime runtime)
-{
-	return runtime == NM_RUNTIME_GO || runtime == NM_RUNTIME_JVM;
-}
+/* ---- programs ---- */
 
 /* Longer than any line except one of a path with hundreds of newlines, which is skipped. */
-#define NM_RUNTIME_LINE_BYTES 4608U
+#define NM_PROGRAM_LINE_BYTES 4608U
 
 /* Position of the search in the text of /proc/PID/maps; initially zero. */
-struct nm_runtime_search {
-	enum nm_runtime found; /* NONE: not found yet */
-	unsigned program;      /* number in nm_excluded_programs (exclusions.h); 0: another one */
-	bool program_known;
-	char line[NM_RUNTIME_LINE_BYTES];
-	size_t used;		 /* length of the line read so far */
-	bool too_long;		 /* the line exceeds the buffer; the rest of it is skipped */
-	uint64_t mark, mark_end; /* the last anonymous memory in use */
-	uint64_t unused_end;	 /* end of the reserved memory directly after it; 0: none */
+struct nm_program_search {
+	bool known;
+	unsigned program; /* number in nm_excluded_programs (exclusions.h); 0: another one */
+	char line[NM_PROGRAM_LINE_BYTES];
+	size_t used;   /* length of the line read so far */
+	bool too_long; /* the line exceeds the buffer; the rest of it is skipped */
 };
 
 /*
- * Searches the next piece of the text, which may begin and end within a line, until `found` is GO
- * or JVM. JVM: a mapping of a file libjvm.so, in any program. Go: memory named by its runtime (1.25
- * and later), if the kernel supports names for memory; otherwise its heap at the address used up to
- * Go 1.25 and in builds with -race (malloc.go, mallocinit); or the two tables with an entry for
- * each 4 MiB of a 48-bit address space, directly adjacent and used at the same offset
- * (mpagealloc.go, mgcscavenge.go). Also determines the program, which the kernel maps below its
- * libraries: the first mapping of a file. Unlike the link /proc/PID/exe, this file does not need a
- * path to be followed. Pure. Called by the platform for queries of the task table.
+ * Searches the next piece of the text, which may begin and end within a line, for the program,
+ * which the kernel maps below its libraries: the first mapping of a file. Unlike the link
+ * /proc/PID/exe, this file does not need a path to be followed. Pure. Called by the platform for
+ * queries of the task table.
  */
-void nm_runtime_search(struct nm_runtime_search *search, const char *text, size_t length);
-
-/* The result of the search as one number that is not negative, and its parts. */
-static inline int nm_runtime_answer(enum nm_runtime runtime, unsigned program)
-{
-	return (int)(program << 8 | (unsigned)runtime);
-}
-static inline enum nm_runtime nm_runtime_in(int answer)
-{
-	return (enum nm_runtime)(answer & 0xff);
-}
-static inline unsigned nm_runtime_program_in(int answer)
-{
-	return (unsigned)answer >> 8;
-}
+void nm_program_search(struct nm_program_search *search, const char *text, size_t length);
 
 /* ---- other daemons ---- */
 

@@ -112,7 +112,8 @@ struct nm_eligibility_reason {
 };
 const struct nm_eligibility_reason *nm_eligibility_reason(enum nm_eligibility eligibility);
 
-/* Whether the program of a process is known. It is read with the runtime, once after each exec. */
+/* Whether the program of a process is known. It is read if the exclusion depends on it, once after
+ * each exec. */
 enum nm_program_state { NM_PROGRAM_AWAITED, NM_PROGRAM_UNREADABLE, NM_PROGRAM_READ };
 
 struct nm_process {
@@ -131,16 +132,16 @@ struct nm_process {
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
 	uint64_t started_ns;		   /* start of its program, CLOCK_MONOTONIC, estimated */
 	uint64_t last_seen_ns, checked_ns; /* checked_ns is 0 before /proc was first read */
-	enum nm_runtime runtime;	   /* of its program */
-	bool runtime_doubted; /* its name has changed since the runtime was determined */
 	enum nm_program_state program_state;
 	unsigned program;     /* if READ: its number in nm_excluded_programs; 0: another one */
+	bool program_wanted;  /* its exclusion depends on its program */
 	bool program_awaited; /* it is not managed before its program is known */
+	bool program_doubted; /* its name has changed since the program was read */
 	uint32_t ns_pid;      /* in its own PID namespace; 0: not known */
 	enum nm_exclusion exclusion;
-	uint64_t runtime_ticket, runtime_asked_ns; /* the pending query for it; 0: no query is
+	uint64_t program_ticket, program_asked_ns; /* the pending query for it; 0: no query is
 						    * pending, or none was sent */
-	unsigned runtime_unanswered; /* consecutive queries for it without an answer in time */
+	unsigned program_unanswered; /* consecutive queries for it without an answer in time */
 	struct nm_steering steering; /* from the attributes of its cgroups */
 	bool left_alone;	     /* by the control group (trial.h): measured, never moved */
 	enum nm_eligibility eligibility;
@@ -260,15 +261,15 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * two thousand threads are handled per interval and the others wait, so that no program can
  * overload the daemon with threads. The data of a managed process, including the attributes of its
  * cgroups, is at most ten seconds old, or one interval if that is longer, even while the process
- * sleeps. Also queries the runtime of each managed program once, a few at a time. Returns 0. Called
- * by the tick once per interval.
+ * sleeps. Also queries the programs of processes whose exclusion depends on them, a few at a time.
+ * Returns 0. Called by the tick once per interval.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
 
-/* Collects answers to queries about the runtimes of programs, and sends further queries. Called by
- * the tick, and by policy "auto" between ticks. */
-void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns);
+/* Collects answers to queries about programs, and sends further queries. Called by the tick, and by
+ * policy "auto" between ticks. */
+void nm_roster_ask_programs(struct nm_roster *roster, uint64_t now_ns);
 
 /*
  * Returns the managed threads in ascending tid order. Threads of observed processes are included

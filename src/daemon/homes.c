@@ -345,7 +345,7 @@ void nm_home_stage_examine(struct nm_daemon *daemon)
 	if (most < 0)
 		return;
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
-	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
+	nm_roster_ask_programs(daemon->pipeline.roster, now_ns);
 	/* All are measured before any is decided about, because programs often start together.
 	 * Processes beyond `most`, and failures, are left to the next interval. */
 	for (int done = 0; nm_placement_next_due(memory.placement, now_ns, &one); done++) {

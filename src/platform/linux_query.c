@@ -40,7 +40,7 @@ struct nm_linux_queries {
 	char *text;
 	size_t size, used, total; /* of the text: capacity; in use; read from the file so far */
 	struct nm_private_pages pages;
-	struct nm_runtime_search search;
+	struct nm_program_search search;
 	uint64_t *addresses; /* those of its own memory, then those of memory that stays */
 	unsigned nr_own;
 	int *nodes;
@@ -170,13 +170,10 @@ static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_ans
 		memmove(self->text, self->text + taken, self->used);
 		return got > 0 ? read_on(self, ret) : sample_pages(self, PAGES_SAMPLED, ret);
 	}
-	/* A program with more mappings than are read here may still have a runtime; the result is
-	 * then -EFBIG. */
-	nm_runtime_search(&self->search, self->text, got);
+	nm_program_search(&self->search, self->text, got);
 	self->used = 0;
-	if (got == 0 || self->search.found != NM_RUNTIME_NONE)
-		return end(ret,
-			   nm_runtime_answer(self->search.found, self->search.program));
+	if (got == 0 || self->search.known)
+		return end(ret, (int)self->search.program);
 	return read_on(self, ret);
 }
 

@@ -164,7 +164,7 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	memcpy(name, stat->comm, strnlen(stat->comm, sizeof(name) - 1));
 	/* With a changed name it may run another program whose start was not reported. */
 	if (memcmp(name, process->raw_comm, sizeof(name)) != 0)
-		nm_roster_doubt_runtime(roster, process);
+		nm_roster_doubt_program(roster, process);
 	memcpy(process->raw_comm, name, sizeof(name));
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));

@@ -104,6 +104,7 @@ static bool applies(const struct nm_roster *roster, struct nm_process *process,
 {
 	if (!is_in_place(process, exclusion) || is_included(roster, process, exclusion))
 		return false;
+	process->program_wanted = wanted;
 	process->program_awaited = wanted && process->program_state == NM_PROGRAM_AWAITED;
 	return process->program_awaited || runs_excluded(process, exclusion);
 }
@@ -124,6 +125,6 @@ static enum nm_exclusion find(const struct nm_roster *roster, struct nm_process 
 void nm_roster_find_exclusion(const struct nm_roster *roster, struct nm_process *process,
 			      const struct nm_proc_stat *stat, bool wanted)
 {
-	process->program_awaited = false;
+	process->program_wanted = process->program_awaited = false;
 	process->exclusion = find(roster, process, stat, wanted);
 }

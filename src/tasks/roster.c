@@ -78,8 +78,8 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->eligibility = NM_ELIGIBILITY_IDLE;
 	process->program_state = NM_PROGRAM_AWAITED;
 	process->program = 0;
-	nm_roster_forget_runtime(roster, process);
-	process->runtime_asked_ns = 0;
+	nm_roster_forget_program(roster, process);
+	process->program_asked_ns = 0;
 }
 
 /* Thousands of processes may start and exit, so a record without threads is dropped with its
@@ -307,7 +307,7 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	if (r == 0)
 		update_threads(roster, figures, count, now_ns);
 	drop_silent_threads(roster, now_ns);
-	nm_roster_ask_runtimes(roster, now_ns);
+	nm_roster_ask_programs(roster, now_ns);
 	roster->updated_ns = now_ns;
 	return r;
 }

@@ -84,12 +84,12 @@ const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
 			   uint64_t now_ns);
 
-/* Discards the runtime of a process that runs another program or has exited. */
-void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process);
+/* Discards the query about a process that runs another program or has exited. */
+void nm_roster_forget_program(const struct nm_roster *roster, struct nm_process *process);
 
-/* Marks the runtime of a process that may run another program. If it may count its CPUs, that is
- * assumed to continue until the runtime is queried again. */
-void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *process);
+/* Marks the program of a process that may run another one. The known program is assumed until it
+ * is queried again. */
+void nm_roster_doubt_program(const struct nm_roster *roster, struct nm_process *process);
 
 /* ---- the two tables ---- */
 

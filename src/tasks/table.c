@@ -10,7 +10,7 @@ static void free_thread(struct nm_roster_thread *thread)
 
 static void free_process(const struct nm_roster *roster, struct nm_process *process)
 {
-	nm_roster_forget_runtime(roster, process);
+	nm_roster_forget_program(roster, process);
 	free(process->cgroup);
 	free(process);
 }
@@ -84,7 +84,6 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 	struct nm_process *process = nm_must(calloc(1, sizeof(*process)));
 	process->pid = pid;
 	process->eligibility = NM_ELIGIBILITY_IDLE;
-	process->runtime = NM_RUNTIME_AWAITED;
 	roster->processes[roster->nr_processes++] = process;
 	*ret = process;
 	return 0;

@@ -77,15 +77,14 @@ static void judge(const char *text)
 }
 
 /* The result of the whole text equals that of its pieces. */
-static void search_runtime(const char *text, size_t size, size_t piece)
+static void search_program(const char *text, size_t size, size_t piece)
 {
-	struct nm_runtime_search whole = {0}, pieces = {0};
+	struct nm_program_search whole = {0}, pieces = {0};
 
-	nm_runtime_search(&whole, text, size);
+	nm_program_search(&whole, text, size);
 	for (size_t at = 0; at < size; at += piece + 1)
-		nm_runtime_search(&pieces, text + at, size - at <= piece ? size - at : piece + 1);
-	FUZZ_REQUIRE(whole.found <= NM_RUNTIME_JVM);
-	FUZZ_REQUIRE(whole.found == pieces.found);
+		nm_program_search(&pieces, text + at, size - at <= piece ? size - at : piece + 1);
+	FUZZ_REQUIRE(whole.known == pieces.known);
 	FUZZ_REQUIRE(whole.program == pieces.program);
 }
 
@@ -100,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parse_lines(text, topology);
 	judge(text);
 	read_all(text, input.size, piece);
-	search_runtime(text, strlen(text), piece);
+	search_program(text, strlen(text), piece);
 	free(text);
 	nm_topology_free(topology);
 	return 0;

@@ -61,7 +61,7 @@ static const struct {
 	 "7f9742821000-7f9762820000 ---p 00000000 00:00 0 \n"
 	 "7f9762820000-7f9762821000 rw-p 00000000 00:00 0 \n"},
 	{"mappings", "\x20", 1,
-	 "7f1b41000000-7f1b41274000 r--p 00000000 fe:00 315183   /lib/server/libjvm.so\n"},
+	 "7f1b41000000-7f1b41274000 r-xp 00000000 fe:00 315183   /usr/bin/tini (deleted)\n"},
 	{"mappings", "\x00", 1, "anon N0=4096 N1=0\nfile N0=1\nfile_mapped N0=8192 N1=4096\n"},
 
 	{"machine", "\x00", 1,

@@ -14,6 +14,8 @@ void nm_sim_process_free(struct nm_sim_process *process)
 	free(process->tasks);
 	free(process->mixes);
 	free(process->home);
+	free(process->came_from);
+	free(process->came_s);
 	free(process->block_on);
 	free(process->on);
 	free(process->last_block);
@@ -42,14 +44,18 @@ static int process_new(const struct nm_sim *sim, const struct nm_sim_program *pr
 	process->tasks = calloc(threads, sizeof(*process->tasks));
 	process->mixes = calloc((size_t)threads * sim->nr_nodes, 3 * sizeof(*process->mixes));
 	process->home = malloc(process->nr_pages * sizeof(*process->home));
+	process->came_from = malloc(process->nr_pages * sizeof(*process->came_from));
+	process->came_s = calloc(process->nr_pages, sizeof(*process->came_s));
 	process->block_on = calloc((size_t)threads * sim->nr_nodes, sizeof(*process->block_on));
 	process->on = calloc(sim->nr_nodes, sizeof(*process->on));
 	process->last_block = calloc(process->nr_pages, sizeof(*process->last_block));
 	process->last_node = calloc(process->nr_pages, sizeof(*process->last_node));
 	if (!process->tasks || !process->mixes || !process->home || !process->block_on ||
-	    !process->on || !process->last_block || !process->last_node)
+	    !process->on || !process->last_block || !process->last_node || !process->came_from ||
+	    !process->came_s)
 		return -ENOMEM;
 	memset(process->home, NM_SIM_UNTOUCHED, process->nr_pages * sizeof(*process->home));
+	memset(process->came_from, NM_SIM_UNTOUCHED, process->nr_pages);
 	*ret = NM_TAKE(process);
 	return 0;
 }

@@ -77,6 +77,7 @@ static void remove_page(struct nm_sim *sim, struct nm_sim_process *process, size
 
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page, unsigned node)
 {
+	nm_sim_note_page(sim, process, page, node);
 	remove_page(sim, process, page);
 	put(sim, process, page, node);
 }

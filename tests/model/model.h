@@ -46,6 +46,9 @@ struct nm_sim_task {
 	 */
 	double *faults, *found;
 	int preferred; /* node; -1: none */
+	int moved_to; /* 1 + node to which its affinity was last narrowed; 0: never */
+	double moved_s;
+	unsigned nr_stays; /* of this move, counted */
 	double events_due[NM_SIM_DUE_KINDS];
 	uint64_t run_ns, delay_ns, seen_ns; /* seen_ns: part of run_ns that was sampled */
 };
@@ -61,6 +64,8 @@ struct nm_sim_process {
 	size_t nr_pages, nr_touched;
 	double touched;	    /* share of each block */
 	uint8_t *home;	    /* per page: node index, or NM_SIM_UNTOUCHED */
+	uint8_t *came_from; /* per page: node before it was last moved, or NM_SIM_UNTOUCHED */
+	float *came_s;	    /* per page: when it was last moved */
 	uint32_t *block_on; /* number of pages per block and node */
 	uint64_t *on;	    /* number of pages per node */
 	/* kernel.numa_balancing: position of the scan; block of the last thread to fault, plus 1,
@@ -204,6 +209,13 @@ void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process, doub
 void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 		     unsigned node);
+/* Counts a page that returns, before it is moved. */
+void nm_sim_note_page(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
+		      unsigned node);
+/* Notes that a running task is about to be moved to the CPUs of its affinity, if that is narrow. */
+void nm_sim_note_move(struct nm_sim *sim, struct nm_sim_task *task);
+/* Counts the tasks that are still where they were moved. */
+void nm_sim_follow_moves(struct nm_sim *sim);
 uint64_t nm_sim_free_bytes(const struct nm_sim *sim, unsigned node);
 /* Reclaims page cache for a page that is migrated to the node. Returns false if the node is full
  * without any. */

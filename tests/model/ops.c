@@ -198,6 +198,7 @@ static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bit
 	nm_sim_digest_add(sim, (uint64_t)tid);
 	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_first(task->mask));
 	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_weight(task->mask));
+	nm_sim_note_move(sim, task);
 	nm_sim_follow_mask(sim, task);
 	return 0;
 }
@@ -415,8 +416,8 @@ static int answer_query(struct nm_sim *sim, const struct nm_memory_query *questi
 		return answer_numa_maps(sim, question, ret);
 	if (question->kind == NM_MEMORY_QUERY_PAGES)
 		return answer_pages(sim, question, ret);
-	if (question->kind == NM_MEMORY_QUERY_RUNTIME)
-		return NM_RUNTIME_NONE;
+	if (question->kind == NM_MEMORY_QUERY_PROGRAM)
+		return 0;
 	return -EOPNOTSUPP;
 }
 

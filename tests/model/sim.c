@@ -178,6 +178,7 @@ int nm_sim_step(struct nm_sim *sim)
 	if (r == 0 && sim->options.numa_balancing)
 		r = nm_sim_balance_memory(sim, step_s);
 	sim->now_s += step_s;
+	nm_sim_follow_moves(sim);
 	nm_sim_end_programs(sim);
 	nm_sim_settle_cache(sim, (uint64_t)(CACHE_FILL_BYTES_PER_S * step_s));
 	return r;

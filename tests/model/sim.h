@@ -180,6 +180,12 @@ struct nm_sim_options {
 /* The middle one of the rates used for tables: 0, 0.02 and 0.1. */
 #define NM_SIM_WANDER_USUAL 0.02
 
+/* Threads that were on their new node one and ten seconds after a move. */
+#define NM_SIM_STAYS 2
+struct nm_sim_stays {
+	uint64_t of, all;
+};
+
 /* Totals since the start. */
 struct nm_sim_figures {
 	double time_s;
@@ -194,7 +200,9 @@ struct nm_sim_figures {
 	uint64_t moves;	      /* of threads to another node, for any reason */
 	uint64_t pages_moved; /* by pages_move */
 	uint64_t pages_balanced; /* by kernel.numa_balancing */
+	uint64_t pages_returned; /* of both, to the node from which they came within a minute */
 	uint64_t masks_set;
+	struct nm_sim_stays stays[NM_SIM_STAYS];
 	double watched_giga; /* 10^9 instructions of the watched process */
 	bool watched_ended;
 	double most_node_use, most_link_use; /* largest utilization in any step */
@@ -255,6 +263,7 @@ struct nm_simulated_verdict {
 struct nm_simulated {
 	struct nm_sim_figures figures;
 	uint64_t intervals, decisions, improved, neutral, rolled_back;
+	uint64_t asked, arrived; /* of struct nm_move_counts */
 	/* In the order of their decisions; verdicts beyond the limit are omitted. */
 	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MAX];
 	size_t nr_verdicts;

@@ -173,6 +173,11 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	if (r < 0)
 		return r;
 	take_tally(&trial.daemon, &done);
+	if (config) {
+		struct nm_move_counts counts = nm_moves_counts(trial.daemon.pipeline.moves);
+		done.asked = counts.asked;
+		done.arrived = counts.arrived;
+	}
 	done.figures = nm_sim_figures(trial.sim);
 	done.digest = nm_sim_digest(trial.sim);
 	done.decisions_digest = trial.lines.digest;

@@ -20,7 +20,7 @@ static struct {
 	const char *numa_maps; /* of every process; NULL: that of the machine, if any */
 	const int *pages;      /* nodes of the pages of every process; NULL: no answer */
 	unsigned nr_pages, pages_asked;
-	int runtime; /* of every program: an enum nm_runtime, or an error */
+	int program; /* of every process: its number in nm_excluded_programs, or an error */
 	uint64_t tickets;
 	unsigned open; /* neither taken nor cancelled */
 	struct {
@@ -110,7 +110,7 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_
 	else if (question->kind == NM_MEMORY_QUERY_PAGES)
 		answer->result = fake_answer_pages(answer);
 	else
-		answer->result = fake_asked.runtime;
+		answer->result = fake_asked.program;
 	*ret_ticket = fake_asked.places[i].ticket = ++fake_asked.tickets;
 	fake_asked.open++;
 	return 0;

@@ -127,14 +127,14 @@ static inline uint64_t now_ns(void)
 	return platform->ops->now_ns(platform);
 }
 
-static inline bool move_to(uint32_t tid, unsigned node)
+static inline bool move_task(uint32_t pid, uint32_t tid, uint64_t start_ticks, unsigned node)
 {
 	struct nm_decision decision = {
 		.id = 1,
 		.nr_steps = 1,
 		.steps = {{.tid = tid,
-			   .pid = (uint32_t)victim,
-			   .start_ticks = start_of(tid),
+			   .pid = pid,
+			   .start_ticks = start_ticks,
 			   .target = topology->nodes[node].cpus,
 			   .original = original}},
 	};
@@ -142,6 +142,11 @@ static inline bool move_to(uint32_t tid, unsigned node)
 	struct nm_receipt receipt;
 	nm_moves_run(moves, &plan, NULL, now_ns(), &receipt);
 	return receipt.applied;
+}
+
+static inline bool move_to(uint32_t tid, unsigned node)
+{
+	return move_task((uint32_t)victim, tid, start_of(tid), node);
 }
 
 /* Until the window is over. */

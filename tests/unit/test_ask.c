@@ -74,7 +74,7 @@ static int tear_down(void **state)
 
 static int try_to_ask(uint32_t uid, const char *cgroup, uint32_t number, uint64_t *ret_ticket)
 {
-	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PROGRAM,
 						 .pid = uid * USERS + number,
 						 .domain = nm_domain_of(uid, cgroup)};
 

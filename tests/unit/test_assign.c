@@ -240,6 +240,40 @@ static void the_surplus_on_a_node_ends(void **state)
 	assert_int_equal(is_assigned(0) + is_assigned(1), 1);
 }
 
+/* Threads that compute and sleep in turns, and that the scheduler moves, are assigned at random. */
+static void no_node_ever_has_more_computing_threads_than_its_share(void **state)
+{
+	enum { THREADS = 14, CPUS = 8, PER_NODE = 2, ROUNDS = 400 };
+	struct nm_rng rng;
+	int cpus[THREADS];
+	(void)state;
+	nm_rng_seed(&rng, 1);
+	for (unsigned i = 0; i < THREADS; i++)
+		machine_thread(machine, 10, 0, 0);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		unsigned wanting = 0, most = round / 20 % 2 ? THREADS : CPUS;
+		for (unsigned i = 0; i < THREADS; i++)
+			cpus[i] = (int)nm_rng_below(&rng, CPUS);
+		interval(cpus);
+		for (unsigned i = 0; i < THREADS; i++) {
+			bool runs = wanting < most && nm_rng_below(&rng, 4) != 0;
+			snapshot->threads[i].run_share = runs ? 1 : 0.01;
+			wanting += runs;
+		}
+		nm_assignments_follow(assignments, snapshot, &machine->config);
+		for (unsigned i = 0; i < 4; i++)
+			note(nm_rng_below(&rng, THREADS), (int)nm_rng_below(&rng, 4));
+		unsigned room = wanting <= CPUS ? PER_NODE : PER_NODE * wanting / CPUS + 1;
+		for (int node = 0; node < 4; node++) {
+			unsigned there = 0;
+			for (size_t i = 0; i < THREADS; i++)
+				there += snapshot->threads[i].run_share == 1 && known(i) &&
+					 known(i)->node == node;
+			assert_true(there <= room);
+		}
+	}
+}
+
 /* Otherwise the kernel would bring the thread back each second. */
 static void beside_balancing_only_accesses_assign(void **state)
 {
@@ -314,6 +348,7 @@ int main(void)
 		TEST(a_node_gets_no_more_threads_than_it_has_cpus),
 		TEST(a_crowded_machine_divides_its_threads),
 		TEST(the_surplus_on_a_node_ends),
+		TEST(no_node_ever_has_more_computing_threads_than_its_share),
 		TEST(beside_balancing_only_accesses_assign),
 		TEST(a_missed_move_is_forgotten),
 		TEST(the_end_of_a_process_or_home_ends_them),

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that read affinities while they are moved, on the running kernel. Needs two CPUs; node k
- * is CPU k. Without arguments the subjects run shortly. For measurements, in which a thread is
+ * is CPU k. Without arguments the subjects run shortly. For measurements, in which each thread is
  * moved once a second:
  *
- * test_move_counts readings SECONDS              fails if more than one reading of a thousand is
- * narrow test_move_counts count TIMES COMMAND [ARG]…    the moved thread starts the command, which
- * prints how many CPUs it sees; fails if two of them see fewer
+ * test_move_counts readings SECONDS
+ *     Fails if more than one reading of a thousand is narrow.
+ * test_move_counts count TIMES computes|sleeps MS COMMAND [ARG]…
+ *     A thread that computes or sleeps up to MS milliseconds between two starts, starts a command
+ *     that prints how many CPUs it sees. Both are moved, as the service would: FORK records are
+ *     read in each interval. Fails if two of the commands see fewer than an ordinary run.
+ * test_move_counts load SECONDS IDLE
+ *     Ten busy threads for each CPU, IDLE of them of SCHED_IDLE; prints how long the moves keep the
+ *     loop of the service.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,14 +20,24 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 
 #include "move_live_fixture.h"
+#include "numa-migrd/sample.h"
+
+#define INTERVAL_NS (250 * NM_NSEC_PER_MSEC)
 
 static unsigned readings_s = 2;
 static unsigned times = 30;
-static unsigned pause_us = 20000; /* between two moves */
+static unsigned apart_ms;			  /* at most, between two starts */
+static bool computes;				  /* between them */
+static uint64_t pause_ns = 20 * NM_NSEC_PER_MSEC; /* between two moves */
+static uint64_t interval_ns = 20 * NM_NSEC_PER_MSEC;
+static unsigned nr_busy = 4, nr_idle = 2;
+static bool moves_children;
+static unsigned child_moves;
 static char *const nproc[] = {(char *)(uintptr_t) "nproc", NULL};
 static char *const *command = nproc;
 static uint32_t narrow_most = UINT32_MAX; /* in readings of a million, or in starts */
@@ -65,14 +81,28 @@ static int run_command(void)
 	return number;
 }
 
+/* The thread's work between two starts. */
+static void wait_between_starts(unsigned *seed)
+{
+	uint64_t length_ns = (unsigned)rand_r(seed) % (apart_ms + 1) * NM_NSEC_PER_MSEC;
+	uint64_t end_ns = nm_clock_ns() + length_ns;
+	if (!computes)
+		usleep((useconds_t)(length_ns / 1000));
+	while (nm_clock_ns() < end_ns)
+		continue;
+}
+
 /* Answers how many of the commands saw other CPUs than the victim had at first. */
 static void start_commands(void)
 {
 	cpu_set_t whole;
 	uint32_t others = 0;
+	unsigned seed = 1;
 	(void)sched_getaffinity(getppid(), sizeof(whole), &whole);
-	for (unsigned i = 0; i < times; i++)
+	for (unsigned i = 0; i < times; i++) {
+		wait_between_starts(&seed);
 		others += run_command() != CPU_COUNT(&whole);
+	}
 	answer(others);
 }
 
@@ -108,6 +138,26 @@ static void *copy_leader(void *unused)
 	return unused;
 }
 
+static void *work(void *idle)
+{
+	const struct sched_param none = {0};
+	if (idle)
+		(void)sched_setscheduler(0, SCHED_IDLE, &none);
+	answer((uint32_t)syscall(SYS_gettid));
+	for (;;)
+		continue;
+	return NULL;
+}
+
+static void create_busy(void)
+{
+	pthread_t thread;
+	static char is_idle;
+	for (unsigned i = 0; i < nr_busy; i++)
+		if (pthread_create(&thread, NULL, work, i < nr_idle ? &is_idle : NULL) != 0)
+			_exit(1);
+}
+
 static void *obey(void *unused)
 {
 	char letter;
@@ -120,6 +170,8 @@ static void *obey(void *unused)
 			start_commands();
 		if (letter == 'd')
 			ask_for_deadline();
+		if (letter == 'b')
+			create_busy();
 		if (letter == 'l' && pthread_create(&thread, NULL, copy_leader, NULL) != 0)
 			_exit(1);
 	}
@@ -128,18 +180,89 @@ static void *obey(void *unused)
 
 /* ---- subjects ---- */
 
-/* Moves the thread until it answers. Without records, a walk restores what it created. Returns the
+static void take_record(void *context, const struct nm_task_event *event)
+{
+	(void)context;
+	nm_moves_task_event(moves, event);
+}
+
+static void ignore_sample(void *context, struct nm_sample *sample)
+{
+	(void)context;
+	(void)sample;
+}
+
+/* Without records, a walk restores what the moved threads created. */
+static void end_interval(struct nm_source *source)
+{
+	const struct nm_sample_sink sink = {.on_sample = ignore_sample, .on_task = take_record};
+	if (source)
+		(void)nm_source_drain(source, &sink);
+	else
+		nm_moves_records_lost(moves);
+	nm_moves_update(moves, now_ns());
+}
+
+/* Moves a thread to the node where it does not run. */
+static bool move_away(uint32_t pid, uint32_t tid)
+{
+	struct nm_proc_stat stat;
+	if (nm_proc_stat_of(platform, pid, tid, &stat) < 0)
+		return false;
+	return move_task(pid, tid, stat.start_ticks, stat.processor == 0);
+}
+
+/* The service moves no process in the interval in which it was started. */
+static bool has_run_a_while(uint32_t pid)
+{
+	struct nm_proc_stat stat;
+	const uint64_t ticks = INTERVAL_NS / (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	return nm_proc_stat_of(platform, pid, pid, &stat) == 0 &&
+	       nm_proc_ticks_now(platform) >= stat.start_ticks + ticks;
+}
+
+/* Moves the threads of the commands that the thread has started. */
+static void move_children(uint32_t tid)
+{
+	char path[64];
+	unsigned child;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%u/children", victim, tid);
+	FILE *children = fopen(path, "re");
+	while (children && fscanf(children, "%u", &child) == 1) {
+		(void)snprintf(path, sizeof(path), "/proc/%u/task", child);
+		DIR *tasks = has_run_a_while(child) ? opendir(path) : NULL;
+		struct dirent *task;
+		while (tasks && (task = readdir(tasks)))
+			child_moves += task->d_name[0] != '.' &&
+				       move_away(child, (uint32_t)atoi(task->d_name));
+		if (tasks)
+			(void)closedir(tasks);
+	}
+	if (children)
+		(void)fclose(children);
+}
+
+/* Moves the thread until it answers; again in the next interval if that is refused. Returns the
  * answer. */
-static uint32_t move_until_answer(uint32_t tid)
+static uint32_t move_until_answer(uint32_t tid, struct nm_source *source)
 {
 	struct pollfd answers_wait = {.fd = answers[0], .events = POLLIN};
-	for (unsigned i = 0; poll(&answers_wait, 1, 0) == 0; i++) {
-		usleep(pause_us);
-		(void)move_to(tid, i % 2);
-		wait_for_window();
-		nm_moves_records_lost(moves);
-		nm_moves_update(moves, now_ns());
+	uint64_t next_ns = now_ns(), due_ns = next_ns;
+	while (poll(&answers_wait, 1, 20) == 0) {
+		nm_moves_poll(moves, now_ns());
+		if (now_ns() < next_ns)
+			continue;
+		next_ns = now_ns() + interval_ns;
+		end_interval(source);
+		if (now_ns() < due_ns)
+			continue;
+		if (moves_children)
+			move_children(tid);
+		if (move_away((uint32_t)victim, tid))
+			due_ns += pause_ns;
 	}
+	wait_for_window();
+	end_interval(source);
 	return read_answer();
 }
 
@@ -149,11 +272,24 @@ static void a_thread_that_reads_its_affinity(void **state)
 		skip();
 	uint32_t tid = live_start(obey);
 	give('r');
-	uint32_t narrow = move_until_answer(tid);
+	uint32_t narrow = move_until_answer(tid, NULL);
 	print_counts("reading its affinity");
 	print_message("%u of a million readings were narrow\n", narrow);
 	assert_mask(tid, original);
 	assert_true(narrow <= narrow_most);
+}
+
+/* Opens the rings with the records; NULL: not permitted here. */
+static struct nm_source *open_records(void)
+{
+	char error[256];
+	struct nm_config *config = NULL;
+	struct nm_source *source = NULL;
+	assert_int_equal(nm_config_default(&config), 0);
+	if (nm_source_open(platform, topology, config, error, sizeof(error), &source) < 0)
+		print_message("without records: %s\n", error);
+	nm_config_free(config);
+	return source;
 }
 
 static void programs_that_count_their_cpus(void **state)
@@ -161,10 +297,12 @@ static void programs_that_count_their_cpus(void **state)
 	if (*state)
 		skip();
 	uint32_t tid = live_start(obey);
+	nm_auto(nm_source_freep) struct nm_source *source = moves_children ? open_records() : NULL;
 	give('e');
-	uint32_t others = move_until_answer(tid);
+	uint32_t others = move_until_answer(tid, source);
 	print_counts("starting programs");
-	print_message("%u of %u saw other CPUs\n", others, times);
+	print_message("%u of %u saw other CPUs; %u moves of their threads\n", others, times,
+		      child_moves);
 	assert_mask(tid, original);
 	assert_true(others <= narrow_most);
 	times = 1; /* not moved */
@@ -206,30 +344,84 @@ static void a_thread_that_copies_the_affinity_of_the_leader(void **state)
 	}
 }
 
+static int compare_times(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return a < b ? -1 : a > b;
+}
+
+/* Each of the threads is moved once a second, as long as the readings take. */
+static void busy_threads_on_full_cpus(void **state)
+{
+	if (*state)
+		skip();
+	uint32_t *tids = calloc(nr_busy, sizeof(*tids));
+	uint64_t *took_ns = calloc((size_t)readings_s * nr_busy, sizeof(*took_ns));
+	size_t count = 0;
+	assert_true(tids && took_ns);
+	(void)live_start(obey);
+	give('b');
+	for (unsigned i = 0; i < nr_busy; i++)
+		tids[i] = read_answer();
+	uint64_t end_ns = now_ns() + readings_s * NM_NSEC_PER_SEC;
+	while (now_ns() < end_ns && count < (size_t)readings_s * nr_busy) {
+		uint64_t before_ns = now_ns();
+		(void)move_away((uint32_t)victim, tids[count % nr_busy]);
+		took_ns[count++] = now_ns() - before_ns;
+		usleep((useconds_t)(1000000 / nr_busy));
+		nm_moves_poll(moves, now_ns());
+		if (count % nr_busy == 0)
+			nm_moves_update(moves, now_ns());
+	}
+	wait_for_window();
+	qsort(took_ns, count, sizeof(*took_ns), compare_times);
+	print_counts("busy threads");
+	print_message("a move took %.0f us, 99 of 100 at most %.0f, all at most %.0f\n",
+		      (double)took_ns[count / 2] * 1e-3, (double)took_ns[count * 99 / 100] * 1e-3,
+		      (double)took_ns[count - 1] * 1e-3);
+	for (unsigned i = 0; i < nr_busy; i++)
+		assert_mask(tids[i], original);
+	free(tids);
+	free(took_ns);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest readings[] = {TEST(a_thread_that_reads_its_affinity)};
 	const struct CMUnitTest counts[] = {TEST(programs_that_count_their_cpus)};
+	const struct CMUnitTest load[] = {TEST(busy_threads_on_full_cpus)};
 	const struct CMUnitTest tests[] = {
 		TEST(a_thread_that_reads_its_affinity),
 		TEST(programs_that_count_their_cpus),
 		TEST(deadline_is_granted_after_the_move),
 		TEST(a_thread_that_copies_the_affinity_of_the_leader),
+		TEST(busy_threads_on_full_cpus),
 	};
-	if (argc > 1)
-		pause_us = 1000000;
+	if (argc > 1) {
+		pause_ns = NM_NSEC_PER_SEC;
+		interval_ns = INTERVAL_NS;
+	}
 	if (argc == 3 && strcmp(argv[1], "readings") == 0) {
 		readings_s = (unsigned)atoi(argv[2]);
 		narrow_most = 1000;
 		return cmocka_run_group_tests(readings, NULL, NULL);
 	}
-	if (argc > 3 && strcmp(argv[1], "count") == 0) {
+	if (argc > 5 && strcmp(argv[1], "count") == 0) {
 		times = (unsigned)atoi(argv[2]);
-		command = argv + 3;
+		computes = strcmp(argv[3], "computes") == 0;
+		apart_ms = (unsigned)atoi(argv[4]);
+		command = argv + 5;
 		narrow_most = 1;
+		moves_children = true;
 		return cmocka_run_group_tests(counts, NULL, NULL);
+	}
+	if (argc == 4 && strcmp(argv[1], "load") == 0) {
+		readings_s = (unsigned)atoi(argv[2]);
+		nr_busy = 10 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+		nr_idle = (unsigned)atoi(argv[3]);
+		return cmocka_run_group_tests(load, NULL, NULL);
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

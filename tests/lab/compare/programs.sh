@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Programs of Debian that scripts/compare runs in the emulated machine; neither their memory nor their threads are bound.
+# Programs of Debian, and one of ours, that scripts/compare runs in the emulated machine; neither their memory nor their
+# threads are bound.
 # Each set NAME has
 #   count_NAME  number of users, each with its own uid
 #   setup_NAME  optional function that prepares the set before the clock starts
@@ -125,6 +126,15 @@ user_wide() { # NUMBER
 	timed parts "${all[@]}" -T 24 -l $((40 * times)) -z
 	timed random "${all[@]}" -P 192 -l $((6 * times)) -r
 	timed leader "${all[@]}" -P 192 -l $((6 * times)) -z
+}
+
+# ---- one process that works alone for ten seconds, and then with eight threads ----
+
+about_alone='one program of ours: ten seconds with one thread, which touches all memory, then eight in lockstep'
+count_alone=1
+plans_alone='interleave'
+user_alone() { # NUMBER
+	alone 16 5 $((24 * times))
 }
 
 # ---- two processes of four threads that share all of their memory ----

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k] [SCENARIO…]: how often policy "auto" is as good
+ * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k | -a] [SCENARIO…]: how often policy "auto" is as good
  * as the better of doing nothing and the kernel, and whether its verdicts are right, in the model.
  * Prints `name value unit` lines; -v prints every row and every lost run on standard error; -c
  * judges the control group instead; -m and -k print rows of the tables in docs/simulation.md: of all
- * policies, and of "auto" beside the kernel against the kernel alone. Not installed.
+ * policies, and of "auto" beside the kernel against the kernel alone; -a prints what becomes of
+ * moved threads and pages, summed over the scenarios. Not installed.
  */
 #include "judge.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +103,7 @@ struct judge {
 	const struct nm_sim_machine *machine;
 	unsigned seeds;
 	uint64_t first_seed;
-	bool verbose, control, document, harm;
+	bool verbose, control, document, harm, aftermath;
 };
 
 static void add_count(struct count *to, struct count from)
@@ -476,7 +478,7 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k] [SCENARIO...]\n"
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m | -k | -a] [SCENARIO...]\n"
 		    "Scenarios:\n",
 		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
@@ -504,11 +506,50 @@ static int run_asked(struct judge *judge, char *const *names, struct tally *sum)
 	return r;
 }
 
+static bool is_asked(const struct judge_scenario *scenario, char *const *names)
+{
+	for (size_t i = 0; names[i]; i++)
+		if (strcmp(names[i], scenario->name) == 0)
+			return true;
+	return !names[0] && !scenario->is_situation;
+}
+
+static void print_stays(const struct nm_sim_stays *stays)
+{
+	if (stays->all)
+		printf(" %.1f %% |", 100 * (double)stays->of / (double)stays->all);
+	else
+		printf(" – |");
+}
+
+/* A row of the table for each policy. */
+static int print_aftermath(const struct judge *judge, char *const *names)
+{
+	const struct nm_sim_policy *policy;
+	int r = 0;
+	for (size_t row = 0; r == 0 && (policy = judge_moves_policy(row)); row++) {
+		struct judge_moved sum = {0};
+		for (size_t i = 0; r == 0 && i < judge_scenario_count; i++)
+			if (is_asked(&judge_scenarios[i], names))
+				r = judge_moves(&judge_scenarios[i], policy, judge->seeds,
+						judge->first_seed, &sum);
+		if (r < 0)
+			break;
+		printf("| `%s` | %" PRIu64 " | %" PRIu64 " |", policy->name, sum.asked,
+		       sum.arrived);
+		for (unsigned i = 0; i < NM_SIM_STAYS; i++)
+			print_stays(&sum.stays[i]);
+		printf(" %" PRIu64 " | %" PRIu64 " |\n", sum.pages, sum.returned);
+		(void)fflush(stdout);
+	}
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	struct judge judge = {.seeds = 20, .first_seed = 1};
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:s:vcmk")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:vcmka")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
@@ -521,6 +562,8 @@ int main(int argc, char **argv)
 			judge.document = true;
 		else if (c == 'k')
 			judge.harm = true;
+		else if (c == 'a')
+			judge.aftermath = true;
 		else
 			return usage();
 	}
@@ -529,12 +572,13 @@ int main(int argc, char **argv)
 			return usage();
 	if (judge.seeds == 0)
 		return usage();
-	int r = run_asked(&judge, argv + optind, &sum);
+	int r = judge.aftermath ? print_aftermath(&judge, argv + optind)
+				: run_asked(&judge, argv + optind, &sum);
 	if (r < 0) {
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	if (!judge.control && !judge.document && !judge.harm)
+	if (!judge.control && !judge.document && !judge.harm && !judge.aftermath)
 		print_tally("", &sum);
 	return 0;
 }

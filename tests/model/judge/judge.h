@@ -26,9 +26,23 @@ extern const size_t judge_scenario_count;
 /* The change of a measure by the service, as mean of logarithms over all seeds. */
 struct judge_effect {
 	double estimate;       /* by the control group, with half of the programs in it */
-	double counterfactual; /* of the whole run, compared with the same run without the service */
+	double counterfactual; /* of the whole run, compared with the same run without the service
+				*/
 	double units;
 };
+
+/* Counts of the threads and pages that a policy moved, and of those that stayed or returned. */
+struct judge_moved {
+	uint64_t asked, arrived;
+	struct nm_sim_stays stays[NM_SIM_STAYS];
+	uint64_t pages, returned;
+};
+
+/* Returns the policy of a row of the table of moves, or NULL after the last. */
+const struct nm_sim_policy *judge_moves_policy(size_t index);
+/* Adds the runs of a scenario. Returns 0 or a negative errno. */
+int judge_moves(const struct judge_scenario *scenario, const struct nm_sim_policy *policy,
+		unsigned seeds, uint64_t first_seed, struct judge_moved *sum);
 
 /* Determines both for elapsed time and CPU time. Returns 0 or a negative errno. */
 int judge_control_group(const struct judge_scenario *scenario, unsigned seeds, uint64_t first_seed,

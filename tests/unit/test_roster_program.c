@@ -1,23 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime of a program is queried once, and nothing waits for the answer. */
+/* The program of a process whose exclusion depends on it is queried once, and nothing waits for the
+ * answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
+#include "numa-migrd/exclusions.h"
 #include "roster_fixture.h"
 
-static enum nm_runtime runtime_of(uint32_t pid)
+#define COMPUTES 0 /* a program that is not excluded */
+
+static unsigned reaper(void)
 {
-	return member(pid)->process->runtime;
+	return nm_excluded_program_in("/usr/bin/tini");
+}
+
+static enum nm_program_state state_of(uint32_t pid)
+{
+	return nm_roster_process(roster, pid)->program_state;
+}
+
+static void assert_program(uint32_t pid, unsigned program)
+{
+	assert_int_equal(state_of(pid), NM_PROGRAM_READ);
+	assert_int_equal(nm_roster_process(roster, pid)->program, program);
+}
+
+/* PID 1 of a container, whose exclusion depends on its program. */
+static void make_first(uint32_t pid)
+{
+	fake_get(fake, pid)->ns_pid = 1;
 }
 
 static int begin(void **state)
 {
 	fake_asked.hangs = false;
-	fake_asked.runtime = NM_RUNTIME_GO;
-	return set_up(state);
+	fake_asked.program = COMPUTES;
+	int r = set_up(state);
+	make_first(100);
+	make_first(200);
+	return r;
 }
 
 /* Checks that no query stays open, answered or not. */
@@ -34,12 +58,12 @@ static void each_program_is_asked_once(void **state)
 	(void)state;
 	uint64_t before = fake_asked.tickets;
 	run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
-	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
-	fake_asked.runtime = NM_RUNTIME_NONE;
+	assert_program(100, COMPUTES);
+	assert_program(200, COMPUTES);
+	fake_asked.program = (int)reaper();
 	for (unsigned i = 0; i < 100; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
+	assert_program(100, COMPUTES);
 	assert_int_equal(fake_asked.tickets - before, 2);
 }
 
@@ -51,39 +75,30 @@ static void unmanaged_processes_are_not_queried(void **state)
 	assert_int_equal(fake_asked.tickets, before);
 }
 
-/* The former program may have been a shell. */
-static void a_new_program_is_queried_after_its_start(void **state)
+static void programs_that_decide_nothing_are_not_queried(void **state)
 {
 	(void)state;
-	run_all(0.5);
-	fake_asked.runtime = NM_RUNTIME_JVM;
-	fake_sleep(fake, 100);
-	fake_exec(fake, 101);
-	drain();
-	uint64_t asked = fake_asked.tickets;
-	fake->now_ns -= 700 * NM_NSEC_PER_MSEC; /* the interval ends 300 after it */
-	run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
-	assert_int_equal(fake_asked.tickets, asked);
-	for (unsigned i = 0; runtime_of(100) == NM_RUNTIME_AWAITED && i < 5; i++)
+	uint64_t before = fake_asked.tickets;
+	fake_get(fake, 200)->ns_pid = 0;
+	for (unsigned i = 0; i < 100; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
-	assert_int_equal(fake_asked.tickets - asked, 1);
+	assert_int_equal(state_of(200), NM_PROGRAM_AWAITED);
+	assert_int_equal(fake_asked.tickets - before, 1);
 }
 
-/* It has loaded its runtime by then, so it is known sooner. */
-static void a_new_program_with_threads_is_queried_at_once(void **state)
+static void a_new_program_is_queried(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	fake_asked.runtime = NM_RUNTIME_JVM;
-	fake_sleep(fake, 100);
+	fake_asked.program = (int)reaper();
 	fake_exec(fake, 101);
-	fake_clone(fake, 100, 150);
+	make_first(100);
 	drain();
-	fake->now_ns -= 700 * NM_NSEC_PER_MSEC; /* the interval ends 300 after it */
-	run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
+	uint64_t asked = fake_asked.tickets;
+	for (unsigned i = 0; i < 5; i++)
+		run_all(0.5);
+	assert_program(100, reaper());
+	assert_int_equal(fake_asked.tickets - asked, 1);
 }
 
 /* The record of its exec was lost; its new name shows it when it is read again. */
@@ -91,15 +106,15 @@ static void a_new_name_means_a_new_program(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	fake_asked.runtime = NM_RUNTIME_JVM;
+	fake_asked.program = (int)reaper();
 	(void)snprintf(fake_get(fake, 100)->comm, sizeof(fake_get(fake, 100)->comm), "java");
 	for (unsigned i = 0; i < 75; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
-	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
+	assert_program(100, reaper());
+	assert_program(200, COMPUTES);
 }
 
-/* A program may change its name all the time, but keeps its known runtime until the next query. */
+/* A program may change its name all the time, but what is known stays until the next query. */
 static void name_changes_are_checked_once_a_minute(void **state)
 {
 	(void)state;
@@ -107,12 +122,11 @@ static void name_changes_are_checked_once_a_minute(void **state)
 	uint64_t before = fake_asked.tickets;
 	for (unsigned i = 0; i < 300; i++) {
 		struct fake_thread *thread = fake_get(fake, 100);
-		const struct nm_task_event renamed = {
-			.kind = NM_TASK_COMM, .pid = 100, .tid = 100};
+		const struct nm_task_event renamed = {.kind = NM_TASK_COMM, .pid = 100, .tid = 100};
 		(void)snprintf(thread->comm, sizeof(thread->comm), "name%u", i);
 		nm_roster_task_event(roster, &renamed, fake->now_ns);
 		run_all(0.5);
-		assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
+		assert_program(100, COMPUTES);
 	}
 	assert_in_range(fake_asked.tickets - before, 2, 5);
 }
@@ -123,10 +137,10 @@ static void an_unanswered_query_is_soon_repeated(void **state)
 	(void)state;
 	fake_asked.hangs = true;
 	run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
+	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
 	for (unsigned i = 0; i < 20; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
+	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
 	for (unsigned i = 0; i < 300; i++) /* at increasing intervals, then once a minute */
 		run_all(0.5);
 	uint64_t late = fake_asked.tickets;
@@ -134,29 +148,29 @@ static void an_unanswered_query_is_soon_repeated(void **state)
 		run_all(0.5);
 	assert_in_range(fake_asked.tickets - late, 1, 6);
 	fake_asked.hangs = false;
-	fake_asked.runtime = -EALREADY;
+	fake_asked.program = -EALREADY;
 	for (unsigned i = 0; i < 70; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
-	fake_asked.runtime = NM_RUNTIME_GO;
+	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
+	fake_asked.program = COMPUTES;
 	for (unsigned i = 0; i < 70; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
+	assert_program(100, COMPUTES);
 }
 
-static void an_unknown_runtime_is_queried_again(void **state)
+static void an_unreadable_program_is_queried_again(void **state)
 {
 	(void)state;
-	fake_asked.runtime = -EPERM;
+	fake_asked.program = -EPERM;
 	run_all(0.5);
 	uint64_t asked = fake_asked.tickets;
 	for (unsigned i = 0; i < 60; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);
-	fake_asked.runtime = NM_RUNTIME_NONE;
+	assert_int_equal(state_of(100), NM_PROGRAM_UNREADABLE);
+	fake_asked.program = COMPUTES;
 	for (unsigned i = 0; i < 62; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_NONE);
+	assert_program(100, COMPUTES);
 	assert_in_range(fake_asked.tickets - asked, 2, 4);
 }
 
@@ -165,8 +179,10 @@ static void an_unknown_runtime_is_queried_again(void **state)
 static void queries_in_progress_are_limited(void **state)
 {
 	(void)state;
-	for (uint32_t pid = 300; pid < 320; pid++)
+	for (uint32_t pid = 300; pid < 320; pid++) {
 		fake_process(fake, pid, 1);
+		make_first(pid);
+	}
 	fake_sleep(fake, 60000);
 	uint64_t before = fake_asked.tickets;
 	fake_asked.hangs = true;
@@ -184,7 +200,7 @@ static void queries_in_progress_are_limited(void **state)
 	for (unsigned i = 0; i < 250; i++)
 		run_all(0.5);
 	for (uint32_t pid = 308; pid < 320; pid++)
-		assert_int_equal(runtime_of(pid), NM_RUNTIME_GO);
+		assert_program(pid, COMPUTES);
 }
 
 /* The query about the former owner of a reused number is cancelled. */
@@ -216,12 +232,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_program_is_asked_once),
 		TEST(unmanaged_processes_are_not_queried),
-		TEST(a_new_program_is_queried_after_its_start),
-		TEST(a_new_program_with_threads_is_queried_at_once),
+		TEST(programs_that_decide_nothing_are_not_queried),
+		TEST(a_new_program_is_queried),
 		TEST(a_new_name_means_a_new_program),
 		TEST(name_changes_are_checked_once_a_minute),
 		TEST(an_unanswered_query_is_soon_repeated),
-		TEST(an_unknown_runtime_is_queried_again),
+		TEST(an_unreadable_program_is_queried_again),
 		TEST(queries_in_progress_are_limited),
 		TEST(the_end_of_a_process_cancels_its_query),
 		TEST(the_roster_closes_its_queries),
