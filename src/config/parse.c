@@ -167,6 +167,9 @@ static void take_setting(const struct parse *parse, const struct nm_setting *set
 	if (setting->type == NM_SETTING_EVENT)
 		(void)snprintf(config->sampling.event_place, sizeof(config->sampling.event_place),
 			       "%s:%u", parse->report->file, config_setting_source_line(value));
+	if (setting->type == NM_SETTING_PATH)
+		(void)snprintf(config->metrics.place, sizeof(config->metrics.place), "%s:%u",
+			       parse->report->file, config_setting_source_line(value));
 	if (setting->type == NM_SETTING_TARGETS)
 		nm_targets_parse(parse->report, setting->name, value,
 				 (void *)((char *)config + setting->offset));
@@ -240,6 +243,7 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 {
 	nm_auto(nm_config_freep) struct nm_config *config = nm_must(calloc(1, sizeof(*config)));
 	nm_setting_defaults(config);
+	report->warnings = &config->warnings;
 	/* The policy determines the defaults of other values, wherever it stands. */
 	const char *file;
 	const config_setting_t *policy = nm_trees_lookup(trees, "threads.policy", &file);
@@ -268,9 +272,12 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 		config->threads.selection = NM_SELECTION_EXCLUSIVITY;
 	nm_config_check_combinations(report, config, trees);
 	int r = nm_report_result(report);
-	if (r == 0)
-		*ret = NM_TAKE(config);
-	return r;
+	if (r < 0)
+		return r;
+	nm_config_warn(report, config, trees);
+	report->warnings = NULL;
+	*ret = NM_TAKE(config);
+	return 0;
 }
 
 static void trees_clear(struct nm_config_trees *trees)
@@ -333,5 +340,6 @@ void nm_config_free(struct nm_config *config)
 		return;
 	nm_targets_clear(&config->targets.include);
 	nm_targets_clear(&config->targets.exclude);
+	nm_config_errors_clear(&config->warnings);
 	free(config);
 }

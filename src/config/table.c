@@ -58,6 +58,7 @@ const struct nm_setting nm_settings[] = {
 	CHOICE(targets, cgroup_attribute, attributes),
 	REAL(targets, min_cpu_percent, 0, 100000),
 	COUNT(targets, min_rss_mb, 0, 67108864),
+	REAL(targets, min_age_s, 0, 86400),
 
 	CHOICE(sampling, source, sources),
 	CHOICE(sampling, inject, injects, PARAMETER),
@@ -75,6 +76,7 @@ const struct nm_setting nm_settings[] = {
 	CHOICE(pages, numa_balancing, balancings),
 	COUNT(pages, max_mb_per_s, 1, 1000000),
 	REAL(pages, keep_free_percent, 0, 100),
+	COUNT(pages, max_gb_of_process, 0, 65536),
 	{FIELD(pages, also, NM_SETTING_FLAGS), .choices = also, PARAMETER},
 
 	CHOICE(journal, level, levels),
