@@ -102,29 +102,6 @@ static bool is_parameter(const struct nm_setting *setting)
 	return setting->parameter || !setting->group[0];
 }
 
-static void report_nearest(const struct parse *parse, const char *group,
-			   const config_setting_t *value)
-{
-	struct nearest nearest = {"", "", UINT32_MAX};
-	const char *name = config_setting_name(value);
-	char path[PATH_BYTES], known[PATH_BYTES];
-	for (size_t i = 0; i < nm_setting_count + nm_parameter_count; i++) {
-		const struct nm_setting *row = i < nm_setting_count
-						       ? &nm_settings[i]
-						       : &nm_parameters[i - nm_setting_count];
-		if (is_parameter(row) != parse->parameters)
-			continue;
-		compare_name(&nearest, group, name, row->group, row->name);
-		if (row->group[0])
-			compare_name(&nearest, group, name, "", row->group);
-	}
-	write_path(path, group, name);
-	write_path(known, nearest.group, nearest.name);
-	nm_report_error(parse->report, config_setting_source_line(value),
-			"%s: unknown %s; the nearest known one is %s", path,
-			parse->parameters ? "parameter" : "setting", known);
-}
-
 /* Reports a parameter that stands among the settings, or the reverse. */
 static void report_misplaced(const struct parse *parse, const struct nm_setting *setting,
 			     const config_setting_t *value)
@@ -143,6 +120,33 @@ static void report_misplaced(const struct parse *parse, const struct nm_setting 
 		nm_report_error(parse->report, line,
 				"%s: is a parameter: write parameters: { %s = …; };", path,
 				setting->name);
+}
+
+/* Reports a name that is not known here; it may be known in another place. */
+static void report_unknown(const struct parse *parse, const char *group,
+			   const config_setting_t *value)
+{
+	struct nearest nearest = {"", "", UINT32_MAX};
+	const char *name = config_setting_name(value);
+	char path[PATH_BYTES], known[PATH_BYTES];
+	for (size_t i = 0; i < nm_setting_count + nm_parameter_count; i++) {
+		const struct nm_setting *row = i < nm_setting_count
+						       ? &nm_settings[i]
+						       : &nm_parameters[i - nm_setting_count];
+		if (is_parameter(row) == parse->parameters) {
+			compare_name(&nearest, group, name, row->group, row->name);
+			if (row->group[0])
+				compare_name(&nearest, group, name, "", row->group);
+		} else if (strcmp(row->name, name) == 0) {
+			report_misplaced(parse, row, value);
+			return;
+		}
+	}
+	write_path(path, group, name);
+	write_path(known, nearest.group, nearest.name);
+	nm_report_error(parse->report, config_setting_source_line(value),
+			"%s: unknown %s; the nearest known one is %s", path,
+			parse->parameters ? "parameter" : "setting", known);
 }
 
 /* Returns the row of this name in this group, or the parameter without a group that was written
@@ -186,7 +190,7 @@ static void take_group(const struct parse *parse, const config_setting_t *group)
 		const config_setting_t *value = config_setting_get_elem(group, (unsigned)i);
 		const struct nm_setting *row = find_row(name, config_setting_name(value));
 		if (!row)
-			report_nearest(parse, name, value);
+			report_unknown(parse, name, value);
 		else if (is_parameter(row) != parse->parameters || !row->group[0])
 			report_misplaced(parse, row, value);
 		else
@@ -216,8 +220,11 @@ static void take_groups(const struct parse *parse, const config_setting_t *group
 			take_setting(parse, row, value);
 		else if (row)
 			report_misplaced(parse, row, value);
+		else if (strcmp(name, "parameters") == 0)
+			nm_report_error(parse->report, config_setting_source_line(value),
+					"parameters: write the contents of this group without it");
 		else
-			report_nearest(parse, "", value);
+			report_unknown(parse, "", value);
 	}
 }
 

@@ -435,6 +435,13 @@ static void test_a_parameter_is_no_setting(void **state)
 {
 	(void)state;
 	refuse("threads: { n = 3; };", "conf:1: n: is a parameter: write parameters: { n = …; };");
+	refuse("interval_s = 2;", "conf:1: general.interval_s: is a parameter: write parameters: { "
+				  "general: { interval_s = …; }; };");
+	refuse_parameters("", "dry_run = true;",
+			  "parameters:1: general.dry_run: is a setting: write it outside of the "
+			  "parameters");
+	refuse_parameters("", "parameters: { n = 3; };",
+			  "parameters:1: parameters: write the contents of this group without it");
 	refuse("\npage_decay_s = 3;",
 	       "conf:2: page_decay_s: is a parameter: write parameters: { page_decay_s = …; };");
 	refuse("sampling: {\ninject = \"none\"; };",
