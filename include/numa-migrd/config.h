@@ -44,8 +44,12 @@ enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING };
 #define NM_POLICY_CONSTANT(constant, name) NM_POLICY_##constant,
 enum nm_thread_policy { NM_POLICIES(NM_POLICY_CONSTANT) NM_POLICY_MAX };
 enum nm_performance {
-	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
-	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,
+	NM_PERFORMANCE_PRODUCT,
+	NM_PERFORMANCE_PRODUCT_INSTRUCTIONS,
+	NM_PERFORMANCE_OPERATIONS,
+	NM_PERFORMANCE_INSTRUCTIONS,
+	NM_PERFORMANCE_INTENSITY,
+	NM_PERFORMANCE_LATENCY,
 };
 /* Selects the thread that leaves an overloaded node (policy.h). */
 enum nm_selection {
@@ -69,7 +73,12 @@ enum nm_pages_also { NM_ALSO_BOUND = 1, NM_ALSO_SHARED = 2, NM_ALSO_ISOLATED = 4
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
 /* The effect of the attribute user.numa-migrd of a cgroup (tasks.h). */
 enum nm_attribute { NM_ATTRIBUTE_IGNORE, NM_ATTRIBUTE_OBEY, NM_ATTRIBUTE_ONLY };
-enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
+enum nm_journal_level {
+	NM_JOURNAL_ERROR,
+	NM_JOURNAL_NOTICE,
+	NM_JOURNAL_DECISIONS,
+	NM_JOURNAL_DEBUG
+};
 
 /* One pattern of targets.include or targets.exclude. All globs (fnmatch(3)) that are set must
  * match. */
@@ -149,6 +158,13 @@ struct nm_policy_rules {
 	double maps_budget_ms;
 };
 
+/* The errors, one per setting. Each `text` is a sentence: file:line: setting: found, allowed. */
+struct nm_config_errors {
+	char **text;
+	size_t count;
+};
+void nm_config_errors_clear(struct nm_config_errors *errors);
+
 /* The settings; numa-migrd.conf(5) describes their meanings, defaults and bounds. */
 struct nm_config {
 	struct {
@@ -161,6 +177,7 @@ struct nm_config {
 		enum nm_attribute cgroup_attribute;
 		double min_cpu_percent;
 		uint64_t min_rss_mb; /* 0: automatic */
+		double min_age_s;    /* of a program, to be managed */
 	} targets;
 	struct {
 		enum nm_source_choice source;
@@ -186,26 +203,22 @@ struct nm_config {
 		enum nm_page_balancing numa_balancing;
 		uint64_t max_mb_per_s;
 		double keep_free_percent;
-		unsigned also; /* enum nm_pages_also */
+		uint64_t max_gb_of_process; /* the memory of a larger one stays; 0: no limit */
+		unsigned also;		    /* enum nm_pages_also */
 	} pages;
 	struct {
 		enum nm_journal_level level;
 	} journal;
 	struct {
-		char file[NM_CONFIG_PATH_BYTES]; /* "": none; otherwise an absolute path */
+		char file[NM_CONFIG_PATH_BYTES];  /* "": none; otherwise an absolute path */
+		char place[NM_CONFIG_PATH_BYTES]; /* "file:line"; "": not set */
 	} metrics;
 	struct nm_policy_rules rules;
+	struct nm_config_errors warnings; /* what is valid and has no effect */
 };
 
 extern const struct nm_policy_rules nm_rules_own;   /* of numa-migrd */
 extern const struct nm_policy_rules nm_rules_paper; /* of the papers */
-
-/* The errors, one per setting. Each `text` is a sentence: file:line: setting: found, allowed. */
-struct nm_config_errors {
-	char **text;
-	size_t count;
-};
-void nm_config_errors_clear(struct nm_config_errors *errors);
 
 /*
  * Parses `text` (`length` bytes; `name` is used only in messages) and validates all settings.
@@ -263,6 +276,14 @@ static inline bool nm_config_moves_pages(const struct nm_config *config)
 {
 	return config->pages.policy == NM_PAGES_EXCLUSIVITY ||
 	       (config->pages.policy == NM_PAGES_AUTO && config->threads.policy == NM_POLICY_AUTO);
+}
+
+/* Returns whether pages.max_gb_of_process forbids to move the memory of a process with this much
+ * resident memory. */
+static inline bool nm_config_keeps_memory(const struct nm_config *config, uint64_t rss_bytes)
+{
+	uint64_t most = config->pages.max_gb_of_process;
+	return most > 0 && rss_bytes > most << 30;
 }
 
 /* Returns the limit of the cost of sampling, as a share of one CPU. Policy "auto" also limits the

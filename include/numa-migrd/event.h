@@ -180,6 +180,10 @@ int nm_event_named_encode(const struct nm_event_table *table, const char *name,
  * NULL if it has. Static text. Called for --check-config. */
 const char *nm_event_named_check(int root, const char *name);
 
+/* Returns 0 if that machine has the PMU and the terms of "name/term=value,…/", otherwise -ENOENT
+ * (no such PMU), -EINVAL or another negative errno. Called for --check-config. */
+int nm_event_pmu_check(int root, const char *pmu);
+
 /* Finds the identity of the first CPU in the text of /proc/cpuinfo. Returns 0, or -ENODATA if a
  * line is missing (architectures other than x86 use other names). Pure. */
 int nm_cpu_identity_parse(const char *cpuinfo, struct nm_cpu_identity *ret);

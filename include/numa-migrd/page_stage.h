@@ -38,7 +38,8 @@ struct nm_page_handler {
 	bool (*allows)(void *context, uint32_t pid);
 	/* Pages of a decision have moved, or would have without the dry run. */
 	void (*decided)(void *context, const struct nm_decision *decision);
-	/* The mappings of a process cannot be read: -EPERM, or -EFBIG. Called once for each. */
+	/* The mappings of a process cannot be read: -EPERM, or -EFBIG; or it is larger than
+	 * pages.max_gb_of_process: -EDQUOT. Called once for each. */
 	void (*unreadable)(void *context, const struct nm_page_process *process, int error);
 };
 

@@ -233,8 +233,9 @@ struct nm_home_reason {
 	double age_s;				  /* of its program */
 	double distance_now, distance_home, load; /* as in struct nm_place_proposal */
 	uint64_t bytes_away;
-	double move_s; /* expected time to move that memory; NaN: it stays */
-	double gain;   /* predicted part of the time that the home saves */
+	double move_s;	   /* expected time to move that memory; NaN: it stays */
+	double gain;	   /* predicted part of the time that the home saves */
+	bool keeps_memory; /* because of pages.max_gb_of_process */
 	/* Staying where it is, then the best nodes. */
 	struct nm_home_candidate candidates[NM_HOME_CANDIDATES_MAX];
 	unsigned nr_candidates;

@@ -289,8 +289,8 @@ int nm_list_events_table(FILE *out, const char *name);
 
 /*
  * Prints errors in sampling.event that depend on the CPU of the machine below the open directory
- * `root`, and that parsing does not find. Returns 0 or -EINVAL. Called by main()
- * for --check-config.
+ * `root`, and that parsing does not find; a warning if it has no such PMU. Returns 0 or -EINVAL.
+ * Called by main() for --check-config.
  */
 int nm_list_events_check(FILE *out, int root, const struct nm_config *config);
 

@@ -13,15 +13,15 @@
 struct nm_snap_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
-	uint64_t adopted_ns;   /* a different value means that another program runs in the thread */
-	unsigned process;      /* index into processes */
-	int main_cpu;	       /* -1: did not run */
-	int main_node;	       /* -1: none (did not run, or ran on too many nodes) */
-	double run_share;      /* NaN: not known */
+	uint64_t adopted_ns; /* a different value means that another program runs in the thread */
+	unsigned process;    /* index into processes */
+	int main_cpu;	     /* -1: did not run */
+	int main_node;	     /* -1: none (did not run, or ran on too many nodes) */
+	double run_share;    /* NaN: not known */
 	uint32_t run_samples;
 	double main_node_share; /* share of them on main_node */
-	double access_total;   /* NaN: not known */
-	double access_samples; /* number of samples in the window */
+	double access_total;	/* NaN: not known */
+	double access_samples;	/* number of samples in the window */
 	uint32_t fresh_samples; /* number of samples in this interval */
 	double local_share;	/* share on the node of main_cpu; NaN without accesses */
 	/*
@@ -36,7 +36,7 @@ struct nm_snap_thread {
 	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
 	bool unrestricted;
 	int assigned; /* node to which it is assigned (numa-migrd/assign.h); -1: none */
-	bool yields; /* it leaves its CPU to any other thread, so that it is no load for them */
+	bool yields;  /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
 	bool left_alone;   /* for this reason only: see struct nm_member */
 	/* 3DyRM values of this interval (metrics.h); NaN: not known. `intensity` is operations per
@@ -75,6 +75,7 @@ struct nm_snap_process {
 	unsigned measured;
 	double performance; /* mean P of its measured threads; NaN without any */
 	bool left_alone;    /* as in struct nm_process */
+	bool keeps_memory;  /* nm_config_keeps_memory() */
 	bool at_home;	    /* policy "auto" has given it a home, which moves all of its threads */
 };
 
@@ -160,7 +161,8 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 void nm_snapshot_free(struct nm_snapshot *snapshot);
 NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
 
-/* Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit. */
+/* Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit.
+ */
 #define NM_CONTROLLER_MIN 8e9
 
 /* Returns the thread with this tid, or NULL. */

@@ -90,6 +90,7 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_NOT_TARGET, /* no include pattern matches */
 	NM_ELIGIBILITY_EXCLUDED,   /* an exclude pattern matches */
 	NM_ELIGIBILITY_SMALL,	   /* resident memory below targets.min_rss_mb */
+	NM_ELIGIBILITY_YOUNG,	   /* its program is younger than targets.min_age_s */
 	NM_ELIGIBILITY_IDLE,	   /* CPU use below targets.min_cpu_percent, or not seen yet */
 	NM_ELIGIBILITY_UNREADABLE, /* its status in /proc is too long to be read again and again */
 	NM_ELIGIBILITY_KERNEL,	   /* a kernel thread */

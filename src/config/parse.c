@@ -13,7 +13,7 @@
 struct parse {
 	struct nm_report *report;
 	struct nm_config *config;
-	bool parameters; /* the file is that of the parameters */
+	bool parameters; /* within `parameters`, or the file is that of --parameters */
 };
 
 /* Formats a value for a message: a number as in the file, a string in quotes, "a group", … */
@@ -97,44 +97,64 @@ static void compare_name(struct nearest *nearest, const char *group, const char 
 		*nearest = (struct nearest){known_group, known_name, distance};
 }
 
-static void report_nearest(const struct parse *parse, const char *group,
-			   const config_setting_t *value, const char *path)
+static bool is_parameter(const struct nm_setting *setting)
 {
-	const struct nm_setting *rows = parse->parameters ? nm_parameters : nm_settings;
-	size_t count = parse->parameters ? nm_parameter_count : nm_setting_count;
+	return setting->parameter || !setting->group[0];
+}
+
+/* Reports a parameter that stands among the settings, or the reverse. */
+static void report_misplaced(const struct parse *parse, const struct nm_setting *setting,
+			     const config_setting_t *value)
+{
+	unsigned line = config_setting_source_line(value);
+	char path[PATH_BYTES];
+	write_path(path, setting->group, setting->name);
+	if (!is_parameter(setting))
+		nm_report_error(parse->report, line,
+				"%s: is a setting: write it outside of the parameters", path);
+	else if (setting->group[0])
+		nm_report_error(parse->report, line,
+				"%s: is a parameter: write parameters: { %s: { %s = …; }; };", path,
+				setting->group, setting->name);
+	else
+		nm_report_error(parse->report, line,
+				"%s: is a parameter: write parameters: { %s = …; };", path,
+				setting->name);
+}
+
+/* Reports a name that is not known here; it may be known in another place. */
+static void report_unknown(const struct parse *parse, const char *group,
+			   const config_setting_t *value)
+{
 	struct nearest nearest = {"", "", UINT32_MAX};
 	const char *name = config_setting_name(value);
-	char known[PATH_BYTES];
-	for (size_t i = 0; i < count; i++) {
-		compare_name(&nearest, group, name, rows[i].group, rows[i].name);
-		if (rows[i].group[0]) /* "": a parameter */
-			compare_name(&nearest, group, name, "", rows[i].group);
+	char path[PATH_BYTES], known[PATH_BYTES];
+	for (size_t i = 0; i < nm_setting_count + nm_parameter_count; i++) {
+		const struct nm_setting *row = i < nm_setting_count
+						       ? &nm_settings[i]
+						       : &nm_parameters[i - nm_setting_count];
+		if (is_parameter(row) == parse->parameters) {
+			compare_name(&nearest, group, name, row->group, row->name);
+			if (row->group[0])
+				compare_name(&nearest, group, name, "", row->group);
+		} else if (strcmp(row->name, name) == 0) {
+			report_misplaced(parse, row, value);
+			return;
+		}
 	}
+	write_path(path, group, name);
 	write_path(known, nearest.group, nearest.name);
 	nm_report_error(parse->report, config_setting_source_line(value),
 			"%s: unknown %s; the nearest known one is %s", path,
 			parse->parameters ? "parameter" : "setting", known);
 }
 
-static void report_unknown(const struct parse *parse, const char *group,
-			   const config_setting_t *value)
+/* Returns the row of this name in this group, or the parameter without a group that was written
+ * within one; NULL: there is none. */
+static const struct nm_setting *find_row(const char *group, const char *name)
 {
-	char path[PATH_BYTES];
-	write_path(path, group, config_setting_name(value));
-	unsigned line = config_setting_source_line(value);
-	const char *name = config_setting_name(value);
-	if (parse->parameters && nm_setting_is_group(name))
-		nm_report_error(parse->report, line,
-				"%s: a group of settings, which stands in the configuration; "
-				"parameters have no groups",
-				path);
-	else if (!parse->parameters && nm_setting_find("", name))
-		nm_report_error(parse->report, line,
-				"%s: is a parameter: write it, without a group, into the file of "
-				"--parameters (numa-migrd-policies(7))",
-				path);
-	else
-		report_nearest(parse, group, value, path);
+	const struct nm_setting *row = nm_setting_find(group, name);
+	return row ? row : nm_setting_find("", name);
 }
 
 static void take_setting(const struct parse *parse, const struct nm_setting *setting,
@@ -151,6 +171,9 @@ static void take_setting(const struct parse *parse, const struct nm_setting *set
 	if (setting->type == NM_SETTING_EVENT)
 		(void)snprintf(config->sampling.event_place, sizeof(config->sampling.event_place),
 			       "%s:%u", parse->report->file, config_setting_source_line(value));
+	if (setting->type == NM_SETTING_PATH)
+		(void)snprintf(config->metrics.place, sizeof(config->metrics.place), "%s:%u",
+			       parse->report->file, config_setting_source_line(value));
 	if (setting->type == NM_SETTING_TARGETS)
 		nm_targets_parse(parse->report, setting->name, value,
 				 (void *)((char *)config + setting->offset));
@@ -165,20 +188,55 @@ static void take_group(const struct parse *parse, const config_setting_t *group)
 	}
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *value = config_setting_get_elem(group, (unsigned)i);
-		const struct nm_setting *setting =
-			nm_setting_find(name, config_setting_name(value));
-		if (setting)
-			take_setting(parse, setting, value);
-		else
+		const struct nm_setting *row = find_row(name, config_setting_name(value));
+		if (!row)
 			report_unknown(parse, name, value);
+		else if (is_parameter(row) != parse->parameters || !row->group[0])
+			report_misplaced(parse, row, value);
+		else
+			take_setting(parse, row, value);
+	}
+}
+
+/* Takes a file, or its `parameters`. */
+static void take_groups(const struct parse *parse, const config_setting_t *groups)
+{
+	struct parse inner = *parse;
+	inner.parameters = true;
+	if (!config_setting_is_group(groups)) {
+		nm_report_value(parse->report, config_setting_name(groups), groups,
+				"a group of parameters in { }");
+		return;
+	}
+	for (int i = 0; i < config_setting_length(groups); i++) {
+		const config_setting_t *value = config_setting_get_elem(groups, (unsigned)i);
+		const char *name = config_setting_name(value);
+		const struct nm_setting *row = nm_setting_find("", name);
+		if (nm_setting_is_group(name))
+			take_group(parse, value);
+		else if (!parse->parameters && strcmp(name, "parameters") == 0)
+			take_groups(&inner, value);
+		else if (row && parse->parameters)
+			take_setting(parse, row, value);
+		else if (row)
+			report_misplaced(parse, row, value);
+		else if (strcmp(name, "parameters") == 0)
+			nm_report_error(parse->report, config_setting_source_line(value),
+					"parameters: write the contents of this group without it");
+		else
+			report_unknown(parse, "", value);
 	}
 }
 
 const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,
 					const char **ret_file)
 {
+	char inner[PATH_BYTES];
+	(void)snprintf(inner, sizeof(inner), "parameters.%s", path);
 	for (size_t i = trees->count; i > 0; i--) {
-		const config_setting_t *value = config_lookup(&trees->items[i - 1].tree, path);
+		const config_t *tree = &trees->items[i - 1].tree;
+		const config_setting_t *value =
+			config_lookup(tree, path) ?: config_lookup(tree, inner);
 		if (value) {
 			*ret_file = trees->items[i - 1].name;
 			return value;
@@ -192,6 +250,7 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 {
 	nm_auto(nm_config_freep) struct nm_config *config = nm_must(calloc(1, sizeof(*config)));
 	nm_setting_defaults(config);
+	report->warnings = &config->warnings;
 	/* The policy determines the defaults of other values, wherever it stands. */
 	const char *file;
 	const config_setting_t *policy = nm_trees_lookup(trees, "threads.policy", &file);
@@ -210,19 +269,7 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 				      .config = config,
 				      .parameters = trees->items[i].parameters};
 		report->file = trees->items[i].name;
-		const config_setting_t *root = config_root_setting(&trees->items[i].tree);
-		for (int k = 0; k < config_setting_length(root); k++) {
-			const config_setting_t *value = config_setting_get_elem(root, (unsigned)k);
-			const char *name = config_setting_name(value);
-			const struct nm_setting *parameter =
-				parse.parameters ? nm_setting_find("", name) : NULL;
-			if (parameter)
-				take_setting(&parse, parameter, value);
-			else if (!parse.parameters && nm_setting_is_group(name))
-				take_group(&parse, value);
-			else
-				report_unknown(&parse, "", value);
-		}
+		take_groups(&parse, config_root_setting(&trees->items[i].tree));
 	}
 	/* Replace values that are names of two things each. */
 	if (config->threads.policy >= NM_POLICY_PAPER_FIRST)
@@ -232,9 +279,12 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 		config->threads.selection = NM_SELECTION_EXCLUSIVITY;
 	nm_config_check_combinations(report, config, trees);
 	int r = nm_report_result(report);
-	if (r == 0)
-		*ret = NM_TAKE(config);
-	return r;
+	if (r < 0)
+		return r;
+	nm_config_warn(report, config, trees);
+	report->warnings = NULL;
+	*ret = NM_TAKE(config);
+	return 0;
 }
 
 static void trees_clear(struct nm_config_trees *trees)
@@ -297,5 +347,6 @@ void nm_config_free(struct nm_config *config)
 		return;
 	nm_targets_clear(&config->targets.include);
 	nm_targets_clear(&config->targets.exclude);
+	nm_config_errors_clear(&config->warnings);
 	free(config);
 }

@@ -12,12 +12,16 @@
 
 struct nm_report {
 	const char *file;
-	struct nm_config_errors *errors;
+	struct nm_config_errors *errors, *warnings;
 	size_t count;
 };
 
 /* Adds one error (line 0: the whole file). More than a hundred errors are only counted. */
 void nm_report_error(struct nm_report *report, unsigned line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same for what is valid and has no effect. Further ones than a hundred are dropped. */
+void nm_report_warning(struct nm_report *report, unsigned line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Returns 0 without errors, otherwise -EINVAL. Reports the number of errors that were
@@ -76,6 +80,10 @@ void nm_targets_clear(struct nm_target_list *list);
 /* Checks rules that involve several settings; an invalid setting counts with its default. */
 void nm_config_check_combinations(struct nm_report *report, const struct nm_config *config,
 				  const struct nm_config_trees *trees);
+
+/* warnings.c. Warns of valid settings that have no effect. */
+void nm_config_warn(struct nm_report *report, const struct nm_config *config,
+		    const struct nm_config_trees *trees);
 
 /* Returns the value in the last file that contains it, and its file; NULL: none does. */
 const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,

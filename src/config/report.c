@@ -5,9 +5,8 @@
 
 #define MAX_ERRORS 100
 
-static void append_error(struct nm_report *report, char *text)
+static void append(struct nm_config_errors *errors, char *text)
 {
-	struct nm_config_errors *errors = report->errors;
 	char **grown = nm_must(reallocarray(errors->text, errors->count + 1, sizeof(*grown)));
 	errors->text = grown;
 	errors->text[errors->count++] = text;
@@ -30,7 +29,21 @@ void nm_report_error(struct nm_report *report, unsigned line, const char *format
 	va_start(arguments, format);
 	nm_must_do(vasprintf(&sentence, format, arguments));
 	va_end(arguments);
-	append_error(report, with_place(report, line, sentence));
+	append(report->errors, with_place(report, line, sentence));
+}
+
+void nm_report_warning(struct nm_report *report, unsigned line, const char *format, ...)
+{
+	nm_autofree char *sentence = NULL;
+	va_list arguments;
+	if (report->warnings->count >= MAX_ERRORS)
+		return;
+	va_start(arguments, format);
+	nm_must_do(vasprintf(&sentence, format, arguments));
+	va_end(arguments);
+	nm_autofree char *warning = NULL;
+	nm_must_do(asprintf(&warning, "warning: %s", sentence));
+	append(report->warnings, with_place(report, line, warning));
 }
 
 int nm_report_result(struct nm_report *report)
@@ -39,7 +52,7 @@ int nm_report_result(struct nm_report *report)
 		char *text = NULL;
 		nm_must_do(asprintf(&text, "%s: and %zu more errors", report->file,
 				    report->count - MAX_ERRORS));
-		append_error(report, text);
+		append(report->errors, text);
 	}
 	return report->count > 0 ? -EINVAL : 0;
 }

@@ -33,22 +33,24 @@ static const char *const levels[] = {"error", "notice", "decisions", "debug", NU
 
 #define FIELD(g, n, t)                                                                             \
 	.group = #g, .name = #n, .type = (t), .offset = offsetof(struct nm_config, g.n)
+/* For research and for machines without hardware sampling, beside those of rules.c. */
+#define PARAMETER .parameter = true
 #define COUNT(g, n, l, h)                                                                          \
 	{                                                                                          \
 		FIELD(g, n, NM_SETTING_COUNT), .low = (l), .high = (h)                             \
 	}
-#define REAL(g, n, l, h)                                                                           \
+#define REAL(g, n, l, h, ...)                                                                      \
 	{                                                                                          \
-		FIELD(g, n, NM_SETTING_REAL), .low = (l), .high = (h)                              \
+		FIELD(g, n, NM_SETTING_REAL), .low = (l), .high = (h), __VA_ARGS__                 \
 	}
-#define CHOICE(g, n, c)                                                                            \
+#define CHOICE(g, n, c, ...)                                                                       \
 	{                                                                                          \
-		FIELD(g, n, NM_SETTING_CHOICE), .choices = (c)                                     \
+		FIELD(g, n, NM_SETTING_CHOICE), .choices = (c), __VA_ARGS__                        \
 	}
 
 /* clang-format off */
 const struct nm_setting nm_settings[] = {
-	REAL(general, interval_s, 0.1, 60),
+	REAL(general, interval_s, 0.1, 60, PARAMETER),
 	{FIELD(general, dry_run, NM_SETTING_BOOL)},
 
 	{FIELD(targets, include, NM_SETTING_TARGETS)},
@@ -56,24 +58,26 @@ const struct nm_setting nm_settings[] = {
 	CHOICE(targets, cgroup_attribute, attributes),
 	REAL(targets, min_cpu_percent, 0, 100000),
 	COUNT(targets, min_rss_mb, 0, 67108864),
+	REAL(targets, min_age_s, 0, 86400),
 
 	CHOICE(sampling, source, sources),
-	CHOICE(sampling, inject, injects),
+	CHOICE(sampling, inject, injects, PARAMETER),
 	REAL(sampling, overhead_percent, 0.1, 100),
-	{FIELD(sampling, event, NM_SETTING_EVENT)},
+	{FIELD(sampling, event, NM_SETTING_EVENT), PARAMETER},
 
 	CHOICE(threads, policy, policies),
-	CHOICE(threads, performance, performances),
-	CHOICE(threads, selection, selections),
+	CHOICE(threads, performance, performances, PARAMETER),
+	CHOICE(threads, selection, selections, PARAMETER),
 
 	REAL(verify, control_percent, 0, 50),
-	REAL(verify, tolerance_percent, 0, 100),
+	REAL(verify, tolerance_percent, 0, 100, PARAMETER),
 
 	CHOICE(pages, policy, page_policies),
 	CHOICE(pages, numa_balancing, balancings),
 	COUNT(pages, max_mb_per_s, 1, 1000000),
 	REAL(pages, keep_free_percent, 0, 100),
-	{FIELD(pages, also, NM_SETTING_FLAGS), .choices = also},
+	COUNT(pages, max_gb_of_process, 0, 65536),
+	{FIELD(pages, also, NM_SETTING_FLAGS), .choices = also, PARAMETER},
 
 	CHOICE(journal, level, levels),
 

@@ -21,12 +21,13 @@ enum nm_setting_type {
 };
 
 struct nm_setting {
-	const char *group; /* "": a parameter */
+	const char *group; /* "": a parameter of rules.c */
 	const char *name;
 	enum nm_setting_type type;
 	size_t offset; /* in struct nm_config */
 	double low, high;
 	const char *const *choices; /* NULL-terminated, in the order of the enum */
+	bool parameter;		    /* stands among the parameters, in its group */
 };
 
 extern const struct nm_setting nm_settings[];

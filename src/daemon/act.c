@@ -177,8 +177,9 @@ static void on_pages_unreadable(void *context, const struct nm_page_process *pro
 {
 	nm_report(context, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
 		  process->comm, process->pid,
-		  error == -EFBIG ? "too many mappings, or more than 256 GiB of memory"
-				  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
+		  error == -EDQUOT  ? "more memory than pages.max_gb_of_process"
+		  : error == -EFBIG ? "too many mappings, or more than 256 GiB of memory"
+				    : "mappings not readable (CAP_SYS_PTRACE of the worker)");
 }
 
 struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,

@@ -117,6 +117,7 @@ static int apply_config(struct nm_daemon *daemon, struct nm_config *config)
 	daemon->dry_run_request = NM_DRY_RUN_NOT_REQUESTED;
 	bool other_platform = dry_run != nm_daemon_is_dry_run(daemon);
 	nm_journal_configure(daemon->journal, config->journal.level);
+	nm_report_config_warnings(daemon);
 	if (!daemon->paused && other_platform) {
 		r = reopen_pipeline(daemon);
 	} else if (!daemon->paused) {
@@ -185,9 +186,8 @@ int nm_command_reload(void *context, char *error, size_t size)
 	if (error && size)
 		list_errors(&errors, error, size);
 	(void)sd_notify(0, "READY=1");
-	if (daemon->paused ||
-	    daemon->pipeline.topology) /* not after a failed rebuild, when the daemon is about to
-					* exit */
+	if (daemon->paused || daemon->pipeline.topology) /* not after a failed rebuild, when the
+							  * daemon is about to exit */
 		nm_report_status(daemon);
 	return r;
 }

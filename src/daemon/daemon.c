@@ -15,6 +15,7 @@ static int load_config(struct nm_daemon *daemon)
 	int r = nm_config_load(&daemon->options.config, geteuid(), &errors, &daemon->config);
 	if (r == 0) {
 		nm_journal_configure(daemon->journal, daemon->config->journal.level);
+		nm_report_config_warnings(daemon);
 		return 0;
 	}
 	nm_report_config_errors(daemon, NM_MESSAGE_PROBLEM, &errors);

@@ -383,6 +383,7 @@ void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
+void nm_report_config_warnings(struct nm_daemon *daemon);
 
 /* Reports a decision; receipt is NULL for a home and for pages. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,

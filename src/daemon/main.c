@@ -14,6 +14,7 @@
 #include "options.h"
 
 #define SERVICE_USER "numa-migrd"
+#define CACHE_FOLDER "/var/cache/numa-migrd"
 #define SEED_MAX ((uint64_t)INT64_MAX) /* as a signed 64-bit integer of any reader */
 
 static void print_help(FILE *out)
@@ -177,6 +178,18 @@ static int become_reader(const struct nm_options *options)
 	return 0;
 }
 
+/* The service creates its own folder for it at the start. */
+static void warn_of_metrics(const struct nm_config *config)
+{
+	nm_autofree char *folder = nm_must(strdup(config->metrics.file));
+	if (folder[0] == '\0')
+		return;
+	*strrchr(folder, '/') = '\0';
+	if (strcmp(folder, CACHE_FOLDER) != 0 && access(folder[0] ? folder : "/", W_OK | X_OK) < 0)
+		fprintf(stderr, "%s: warning: metrics.file: \"%s\" cannot be written: %s\n",
+			config->metrics.place, config->metrics.file, strerror(errno));
+}
+
 static int check_config(const struct nm_options *options)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -197,6 +210,10 @@ static int check_config(const struct nm_options *options)
 				     : "");
 	if (r < 0 && errors.count == 0)
 		fprintf(stderr, "%s: %s\n", files.path, strerror(-r));
+	for (size_t i = 0; r == 0 && i < config->warnings.count; i++)
+		fprintf(stderr, "%s\n", config->warnings.text[i]);
+	if (r == 0)
+		warn_of_metrics(config);
 	if (r == 0)
 		r = nm_list_events_check(stderr, root, config);
 	return r < 0 ? EX_CONFIG : EXIT_SUCCESS;

@@ -121,7 +121,7 @@ void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart)
 	if (config->pages.policy != NM_PAGES_AUTO && nm_mover_is_barred(pipeline->mover))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "No pages migrated: isolated or nohz_full CPUs (allow with "
-			  "pages.also = ( \"isolated\" ))");
+			  "parameters: { pages: { also = ( \"isolated\" ); }; };)");
 	if (daemon->machine.balancing_mode == NM_PAGES_MANAGED &&
 	    config->pages.numa_balancing != NM_BALANCING_MANAGE)
 		nm_restore_balancing(daemon);

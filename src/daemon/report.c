@@ -157,6 +157,13 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 		nm_report(daemon, message, LOG_ERR, "%s", errors->text[i]);
 }
 
+void nm_report_config_warnings(struct nm_daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->config->warnings.count; i++)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s",
+			  daemon->config->warnings.text[i]);
+}
+
 /* ---- decisions and their verdicts, also in the history ---- */
 
 static struct nm_entry_context entry_context(const struct nm_daemon *daemon, const char *policy)

@@ -61,7 +61,10 @@ static int submit(const struct nm_page_stage *stage, const struct nm_page_stage_
 
 	batch->steps = steps;
 	batch->count = count;
-	if (!input->handler.allows(input->handler.context, migration->decision.steps[0].pid))
+	uint32_t pid = migration->decision.steps[0].pid;
+	const struct nm_process *known = nm_roster_process(input->roster, pid);
+	if ((known && nm_config_keeps_memory(input->config, known->rss_bytes)) ||
+	    !input->handler.allows(input->handler.context, pid))
 		return -ECANCELED;
 	for (size_t i = 0; i < count; i++)
 		add_total(&migration->decision, 1, steps[i].bytes, steps[i].from, steps[i].to);

@@ -103,9 +103,12 @@ static void read_mappings(const struct nm_page_stage *stage,
 
 	if (process->regions && input->interval - process->mapped < MAP_INTERVALS)
 		return;
-	int r = nm_mover_ranges(stage->mover, process->pid, process->start_ticks, process->domain,
-				&ranges, &count);
-	if (!process->unreadable && (r == -EPERM || r == -EFBIG)) {
+	const struct nm_process *known = nm_roster_process(input->roster, process->pid);
+	int r = known && nm_config_keeps_memory(input->config, known->rss_bytes)
+			? -EDQUOT
+			: nm_mover_ranges(stage->mover, process->pid, process->start_ticks,
+					  process->domain, &ranges, &count);
+	if (!process->unreadable && (r == -EPERM || r == -EFBIG || r == -EDQUOT)) {
 		process->unreadable = true;
 		input->handler.unreadable(input->handler.context, process, r);
 	}

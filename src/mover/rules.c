@@ -30,13 +30,16 @@ void nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topol
 		   const struct nm_config *config)
 {
 	double budget_ns = config->rules.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
+	uint64_t most_bytes = config->pages.max_gb_of_process << 30;
 
+	if (most_bytes == 0 || most_bytes > MAPS_MAX_RSS_BYTES)
+		most_bytes = MAPS_MAX_RSS_BYTES;
 	*rules = (struct nm_mover_rules){
 		.may = {.move_bound = config->pages.also & NM_ALSO_BOUND,
 			.move_shared = config->pages.also & NM_ALSO_SHARED},
 		.barred = has_quiet_cpus(topology) && !(config->pages.also & NM_ALSO_ISOLATED),
 		.keep_free = config->pages.keep_free_percent / 100,
-		.maps = {.budget_ns = (uint64_t)budget_ns, .rss_bytes = MAPS_MAX_RSS_BYTES},
+		.maps = {.budget_ns = (uint64_t)budget_ns, .rss_bytes = most_bytes},
 	};
 	copy_nodes(rules, topology);
 }

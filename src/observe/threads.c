@@ -175,6 +175,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.barred_mems = process->barred_mems,
 		.cpu_limit = process->cpu_limit,
 		.left_alone = process->left_alone,
+		.keeps_memory = nm_config_keeps_memory(input->config, process->rss_bytes),
 	};
 }
 

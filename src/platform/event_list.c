@@ -281,3 +281,10 @@ const char *nm_event_named_check(int root, const char *name)
 	(void)nm_event_named_encode(own_table(root), name, &word);
 	return word.remark;
 }
+
+int nm_event_pmu_check(int root, const char *pmu)
+{
+	struct nm_event_word word = {0};
+	int r = nm_pmu_parse(root, pmu, &word);
+	return r < 0 ? r : 0;
+}

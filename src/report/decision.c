@@ -241,6 +241,8 @@ static void append_home_reason(struct nm_entry *entry, const struct nm_home_reas
 		nm_append_size(entry, home->bytes_away);
 		nm_entry_append(entry, " to migrate");
 	}
+	if (home->keeps_memory)
+		nm_entry_append(entry, ", memory stays (max_gb_of_process)");
 }
 
 static void append_home(struct nm_entry *entry, const struct nm_entry_context *context,

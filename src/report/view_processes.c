@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that the daemon shows on the bus. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "numa-migrd/views.h"
@@ -211,7 +212,7 @@ static const char *explain_left_alone(const struct nm_view *view, const struct n
 }
 
 static const char *explain_management(const struct nm_view *view, const struct nm_process *process,
-				      bool has_threads)
+				      bool has_threads, char text[static NM_EXPLANATION_BYTES])
 {
 	const struct nm_config *config = view->config;
 	if (!has_threads)
@@ -225,6 +226,14 @@ static const char *explain_management(const struct nm_view *view, const struct n
 	if (!is_moved(config, process))
 		return "it is only observed: threads.policy is \"none\", and pages.policy moves no "
 		       "pages";
+	if (nm_config_keeps_memory(config, process->rss_bytes)) {
+		(void)snprintf(text, NM_EXPLANATION_BYTES,
+			       "it is managed, but its memory of %.1f GiB stays where it is: it "
+			       "exceeds pages.max_gb_of_process (%" PRIu64 ")",
+			       (double)process->rss_bytes / (double)(1 << 30),
+			       config->pages.max_gb_of_process);
+		return text;
+	}
 	return view->dry_run ? "it is managed, but in a dry run nothing is moved"
 			     : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
 }
@@ -238,11 +247,11 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
 	enum nm_eligibility refusal =
 		has_threads ? NM_ELIGIBILITY_MANAGED : nm_roster_refusal(view->roster, process);
 	bool eligible = refusal == NM_ELIGIBILITY_MANAGED || refusal == NM_ELIGIBILITY_SMALL ||
-			refusal == NM_ELIGIBILITY_IDLE;
+			refusal == NM_ELIGIBILITY_YOUNG || refusal == NM_ELIGIBILITY_IDLE;
 	if (eligible && nm_topology_is_single(view->topology))
 		refusal = NM_ELIGIBILITY_ONE_NODE;
 	if (refusal == NM_ELIGIBILITY_MANAGED) {
-		row->explanation = explain_management(view, process, has_threads);
+		row->explanation = explain_management(view, process, has_threads, text);
 		return;
 	}
 	row->reason = nm_eligibility_reason(refusal)->name;

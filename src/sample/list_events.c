@@ -53,7 +53,14 @@ int nm_list_events_check(FILE *out, int root, const struct nm_config *config)
 {
 	const char *event = config->sampling.event;
 	const char *why = event[0] ? nm_event_named_check(root, event) : NULL;
+	int r = config->sampling.pmu[0] ? nm_event_pmu_check(root, config->sampling.pmu) : 0;
 
+	if (r < 0)
+		fprintf(out,
+			"%s: warning: sampling.event: \"%s\" has no effect: this machine has no "
+			"such %s\n",
+			config->sampling.event_place, config->sampling.pmu,
+			r == -ENOENT ? "PMU" : "term of the PMU");
 	if (!why)
 		return 0;
 	fprintf(out,

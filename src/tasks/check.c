@@ -49,6 +49,13 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 	       (managed && process->last_seen_ns != now_ns);
 }
 
+bool nm_roster_is_young(const struct nm_roster *roster, const struct nm_process *process,
+			uint64_t now_ns)
+{
+	return (double)nm_roster_age(now_ns, process->started_ns) <
+	       roster->config->targets.min_age_s * (double)NM_NSEC_PER_SEC;
+}
+
 static const struct nm_target *find_match(const struct nm_target_list *list,
 					  const struct nm_process *process)
 {
@@ -215,13 +222,19 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	int r = read_process(roster, process, &stat);
 	if (r < 0)
 		return r;
+	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
+	 * the start. */
+	if (!process->started_ns)
+		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	enum nm_eligibility size = NM_ELIGIBILITY_MANAGED;
-	if (is_small(roster, process))
+	if (nm_roster_is_young(roster, process, now_ns))
+		size = NM_ELIGIBILITY_YOUNG;
+	else if (is_small(roster, process))
 		size = NM_ELIGIBILITY_SMALL;
 	else if (!has_enough_cpu(roster, process, now_ns))
 		size = NM_ELIGIBILITY_IDLE;
-	/* Small processes are not managed, regardless of attributes. On errors the last known value
-	 * stays. */
+	/* Young and small processes are not managed, regardless of attributes. On errors the last
+	 * known value stays. */
 	if (size == NM_ELIGIBILITY_MANAGED &&
 	    roster->config->targets.cgroup_attribute != NM_ATTRIBUTE_IGNORE)
 		r = nm_steer_read(roster->platform, process->cgroup, &process->steering);
@@ -232,10 +245,6 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (size == NM_ELIGIBILITY_MANAGED)
 		read_cpu_limits(roster, process, now_ns);
 
-	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
-	 * the start. */
-	if (!process->started_ns)
-		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
 	process->eligibility = judge(roster, process, &stat, size);
 	return 0;

@@ -13,6 +13,7 @@ static const struct nm_eligibility_reason reasons[NM_ELIGIBILITY_MAX] = {
 	[NM_ELIGIBILITY_EXCLUDED] = {"excluded", "a pattern of targets.exclude matches it", false},
 	[NM_ELIGIBILITY_SMALL] = {"small", "its resident memory is less than targets.min_rss_mb",
 				  false},
+	[NM_ELIGIBILITY_YOUNG] = {"young", "its program is younger than targets.min_age_s", false},
 	[NM_ELIGIBILITY_IDLE] = {"little-cpu", "it uses less CPU than targets.min_cpu_percent",
 				 false},
 	[NM_ELIGIBILITY_UNREADABLE] = {"unreadable", "its status in /proc is too long", false},
@@ -22,8 +23,7 @@ static const struct nm_eligibility_reason reasons[NM_ELIGIBILITY_MAX] = {
 	[NM_ELIGIBILITY_SELF] = {"numa-migrd", "it is a part of numa-migrd", false},
 	[NM_ELIGIBILITY_DEFAULT] = {"excluded-by-default", "it is excluded by default", false},
 	[NM_ELIGIBILITY_PINNED] =
-		{"pinned",
-		 "the CPU affinity of its threads allows only one node, or cannot be set",
+		{"pinned", "the CPU affinity of its threads allows only one node, or cannot be set",
 		 true},
 	[NM_ELIGIBILITY_FOREIGN] = {"foreign-mask",
 				    "another program changed the CPU affinity of its threads",
@@ -74,6 +74,12 @@ void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *
 	(void)snprintf(ret, NM_EXPLANATION_BYTES, "%s", reasons[reason].text);
 	if (reason == NM_ELIGIBILITY_SMALL)
 		print_size(roster, process, ret);
+	else if (reason == NM_ELIGIBILITY_YOUNG)
+		(void)snprintf(ret, NM_EXPLANATION_BYTES,
+			       "its program began %.1f s ago, less than targets.min_age_s (%g)",
+			       (double)nm_roster_age(roster->updated_ns, process->started_ns) /
+				       (double)NM_NSEC_PER_SEC,
+			       roster->config->targets.min_age_s);
 	else if (reason == NM_ELIGIBILITY_IDLE)
 		print_cpu(roster, process, ret);
 	else if (reason == NM_ELIGIBILITY_SELF || reason == NM_ELIGIBILITY_DEFAULT)

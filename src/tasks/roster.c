@@ -183,7 +183,10 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 	if (!process->checked_ns)
 		return isnan(process->cpu_share) ||
 		       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
-	return growing || is_outdated(roster, process, now_ns) ||
+	/* An administrator expects it to be managed from that age on. */
+	bool grown_up = process->eligibility == NM_ELIGIBILITY_YOUNG &&
+			!nm_roster_is_young(roster, process, now_ns);
+	return growing || grown_up || is_outdated(roster, process, now_ns) ||
 	       nm_roster_age(now_ns, process->checked_ns) >=
 		       nm_roster_age(process->checked_ns, process->started_ns);
 }

@@ -9,8 +9,9 @@
 
 #define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC) /* maximum age of a thread's data */
 #define NM_ROSTER_LOOKS 2000U /* threads read per interval, which takes about 50 ms */
-#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped  \
-						    */
+#define NM_ROSTER_FORGET_NS                                                                        \
+	(60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped                      \
+				*/
 
 struct nm_roster_thread {
 	struct nm_member member;
@@ -60,6 +61,10 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 
 /* Returns the resident memory from which on a process is managed. */
 uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster);
+
+/* Returns whether its program is younger than targets.min_age_s. */
+bool nm_roster_is_young(const struct nm_roster *roster, const struct nm_process *process,
+			uint64_t now_ns);
 
 /* Returns the properties to which the patterns of targets apply. */
 static inline struct nm_target_subject nm_roster_subject(const struct nm_process *process)

@@ -16,8 +16,10 @@ static const double wanders[] = {0, NM_SIM_WANDER_USUAL, 0.1};
 
 /* ---- policies ---- */
 
-#define IMAR2(more) "threads: { policy = \"imar2\"; " more " };"
-#define BALANCE(more) "threads: { policy = \"balance-paper\"; " more " };"
+#define POLICY(name, more)                                                                         \
+	"threads: { policy = \"" name "\"; }; parameters: { threads: { " more " }; };"
+#define IMAR2(more) POLICY("imar2", more)
+#define BALANCE(more) POLICY("balance-paper", more)
 #define SELECTION(rule)                                                                            \
 	{                                                                                          \
 		.name = "balance-" rule, .config = BALANCE("selection = \"" rule "\";")            \
@@ -31,8 +33,7 @@ static const struct nm_sim_policy more_policies[] = {
 	{.name = "auto+pages",
 	 .config = "threads: { policy = \"auto\"; }; pages: { policy = \"exclusivity\"; };"},
 	{.name = "imar2", .config = IMAR2("")},
-	{.name = "imar2-latency",
-	 .config = "threads: { policy = \"imar2-paper\"; performance = \"latency\"; };"},
+	{.name = "imar2-latency", .config = POLICY("imar2-paper", "performance = \"latency\";")},
 };
 
 /* For overloaded nodes. The scheduler of the model evens out the nodes, so that the shipped rules

@@ -13,7 +13,9 @@ static const struct {
 	size_t nr_before;
 	const char *text;
 } texts[] = {
-	{"config", "", 0, "threads = { policy = \"lbma-paper\"; lease_expiry_s = 0x10; };\n"},
+	{"config", "", 0,
+	 "threads = { policy = \"lbma-paper\"; }; parameters: { threads: { lease_expiry_s = 0x10; "
+	 "}; };\n"},
 	{"config", "", 0,
 	 "targets = { include = ( { command = \"a*\"; user = \"0\"; }, { unit = \"b.service\"; } "
 	 ");\n"
@@ -21,7 +23,8 @@ static const struct {
 	{"config", "", 0,
 	 "# a\n// b\n/* c */ general : { interval = 2; seed = 18446744073709551615; };"},
 	{"config", "", 0,
-	 "sampling = { source = \"event\"; event = \"skx::MEM_LOAD_RETIRED:L3_MISS\"; };\n"},
+	 "sampling = { source = \"event\"; }; parameters: { sampling: { event = "
+	 "\"skx::MEM_LOAD_RETIRED:L3_MISS\"; }; };\n"},
 	{"config", "", 0, "pages = { keep_free_percent = 1e3; max_mb_per_s = 5000000000L; };\n"},
 
 	{"workload", "", 0,

@@ -93,8 +93,8 @@ stop_programs() {
 	rm -f /dev/shm/grind.*
 }
 
-# The daemon with the modelled PMU's samples, managing what the scenario starts; TEXT adds to `threads`, `groups` adds
-# further groups of settings, and `adjusted` parameters.
+# The daemon with the modelled PMU's samples, managing what the scenario starts; TEXT adds to the parameters of `threads`,
+# `groups` adds further groups of settings, and `adjusted` parameters.
 groups='' adjusted=''
 settings_pmu() { # POLICY TEXT COMMAND…
 	local policy=$1 text=$2 command include=()
@@ -105,8 +105,9 @@ settings_pmu() { # POLICY TEXT COMMAND…
 	done
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); min_rss_mb = 1; };
-		sampling: { source = "event"; event = "numalab/period=4999/"; $UNCAPPED };
-		threads: { policy = "$policy"; $text };
+		sampling: { source = "event"; $UNCAPPED };
+		threads: { policy = "$policy"; };
+		parameters: { sampling: { event = "numalab/period=4999/"; }; threads: { $text }; };
 		$groups
 	SETTINGS
 }

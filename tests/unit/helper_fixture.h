@@ -9,7 +9,7 @@
 
 #define SYSCTL "proc/sys/kernel/numa_balancing"
 
-#define CONFIG_BALANCING "sampling = { inject = \"numa_balancing\"; };\n"
+#define CONFIG_BALANCING "parameters: { sampling = { inject = \"numa_balancing\"; }; };\n"
 
 struct helper_fixture {
 	char root[FIXTURE_PATH / 4];

@@ -402,9 +402,7 @@ static inline void ordeal_second(void)
 			ordeal_work(world, world->workers[i].tid, world->workers[i].memory_node);
 }
 
-#define ORDEAL_GENERAL                                                                             \
-	"general: { interval_s = 1; };\n"                                                          \
-	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
+#define ORDEAL_GENERAL "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
 
 static inline void ordeal_configure(const char *policy, const char *inject)
 {
@@ -418,7 +416,7 @@ static inline void ordeal_configure(const char *policy, const char *inject)
 	const char *pages = homes ? "watch" : "exclusivity";
 	char text[1024];
 	snprintf(text, sizeof(text),
-		 ORDEAL_GENERAL "sampling: { inject = \"%s\"; };\n"
+		 ORDEAL_GENERAL "parameters: { sampling: { inject = \"%s\"; }; };\n"
 				"threads: { policy = \"%s\"; };\n"
 				"pages: { policy = \"%s\"; numa_balancing = \"warn\"; };\n"
 				"metrics: { file = \"%s/figures.prom\"; };\n",

@@ -78,9 +78,9 @@ static void test_rules_of_the_papers(void **state)
 static void test_dtas(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *dtas =
-		accept("threads: { selection = \"dtas\"; };");
+		accept("parameters: { threads: { selection = \"dtas\"; }; };");
 	nm_auto(nm_config_freep) struct nm_config *other =
-		accept("threads: { selection = \"total_min\"; };");
+		accept("parameters: { threads: { selection = \"total_min\"; }; };");
 
 	(void)state;
 	assert_true(dtas->threads.dtas);
@@ -125,8 +125,10 @@ static int parse_value(const struct nm_setting *setting, const char *value,
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	nm_autofree char *text = NULL;
 	if (setting->group[0]) {
-		assert_true(asprintf(&text, "%s: { %s = %s; };", setting->group, setting->name,
-				     value) > 0);
+		assert_true(asprintf(&text,
+				     setting->parameter ? "parameters: { %s: { %s = %s; }; };"
+							: "%s: { %s = %s; };",
+				     setting->group, setting->name, value) > 0);
 		return nm_config_parse("conf", text, strlen(text), errors, &config);
 	}
 	assert_true(asprintf(&text, "%s = %s;%s", setting->name, value, company_of(setting)) > 0);
@@ -290,13 +292,15 @@ static void test_every_setting(void **state)
 static void test_every_setting_lands_in_its_field(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = accept_parameters(
-		"general: { interval_s = 2; dry_run = true; };\n"
+		"general: { dry_run = true; };\n"
 		"targets: { cgroup_attribute = \"only\"; min_rss_mb = 7; };\n"
-		"sampling: { source = \"event\"; overhead_percent = 99.5; event = \"A:B\"; };\n"
-		"threads: { policy = \"none\"; performance = \"latency\"; };\n"
-		"verify: { tolerance_percent = 4; };\n"
+		"sampling: { source = \"event\"; overhead_percent = 99.5; };\n"
+		"threads: { policy = \"none\"; };\n"
+		"parameters: { general: { interval_s = 2; }; sampling: { event = \"A:B\"; };\n"
+		"threads: { performance = \"latency\"; }; verify: { tolerance_percent = 4; };\n"
+		"pages: { also = ( \"bound\", \"isolated\" ); }; };\n"
 		"pages: { policy = \"exclusivity\"; numa_balancing = \"manage\";\n"
-		"  also = ( \"bound\", \"isolated\" ); keep_free_percent = 10; };\n"
+		"  keep_free_percent = 10; };\n"
 		"journal: { level = \"error\"; }; metrics: { file = \"/x.prom\"; };\n",
 		"n = 17; q1 = 1.5; q2 = 3; cooldown = 9; moves_per_interval = 5; page_decay_s = "
 		"4;");
@@ -309,7 +313,7 @@ static void test_every_setting_lands_in_its_field(void **state)
 	assert_int_equal(config->sampling.source, NM_SOURCE_EVENT);
 	assert_true(config->sampling.overhead_percent == 99.5);
 	assert_string_equal(config->sampling.event, "A:B");
-	assert_string_equal(config->sampling.event_place, "conf:3");
+	assert_string_equal(config->sampling.event_place, "conf:5");
 	assert_string_equal(config->sampling.pmu, "");
 	assert_int_equal(config->threads.policy, NM_POLICY_NONE);
 	assert_int_equal(config->threads.performance, NM_PERFORMANCE_LATENCY);
@@ -348,11 +352,12 @@ static void test_a_later_file_wins(void **state)
 	nm_auto(nm_config_freep) struct nm_config *config = accept_files(
 		"targets: { include = ( { command = \"a\"; }, { command = \"b\"; } );\n"
 		"  exclude = ( { command = \"x\"; } ); };\n"
-		"threads: { policy = \"kmaf\"; selection = \"first_fit\"; }; pages: { also = ( "
-		"\"bound\" "
-		"); };",
+		"threads: { policy = \"kmaf\"; };\n"
+		"parameters: { threads: { selection = \"first_fit\"; }; pages: { also = ( "
+		"\"bound\" ); }; };",
 		"targets: { include = ( { command = \"c\"; } ); };\n"
-		"threads: { policy = \"imar2-paper\"; }; pages: { also = ( \"shared\" ); };",
+		"threads: { policy = \"imar2-paper\"; }; parameters: { pages: { also = ( "
+		"\"shared\" ); }; };",
 		&errors);
 
 	(void)state;
@@ -370,7 +375,7 @@ static void test_errors_name_their_file(void **state)
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 
 	(void)state;
-	assert_null(accept_files("general: { interval_s = 0; };",
+	assert_null(accept_files("parameters: { general: { interval_s = 0; }; };",
 				 "\nsampling: { source = \"event\"; };", &errors));
 	assert_int_equal(errors.count, 2);
 	assert_string_equal(errors.text[0],
@@ -389,19 +394,21 @@ static void test_wrong_types(void **state)
 						    "allowed: a whole number from 1 to 1000000");
 	refuse("pages: { max_mb_per_s = ( 1, 2 ); };", "conf:1: pages.max_mb_per_s: found a list, "
 						       "allowed: a whole number from 1 to 1000000");
-	refuse("general: { interval_s = { }; };",
-	       "conf:1: general.interval_s: found an empty group, allowed: a number from 0.1 to 60");
+	refuse("parameters: { general: { interval_s = { }; }; };",
+	       "conf:1: general.interval_s: found an empty group, allowed: a number from 0.1 to "
+	       "60");
 	refuse("general: { dry_run = 1; };",
 	       "conf:1: general.dry_run: found 1, allowed: true or false");
-	refuse("sampling: { inject = 5; };", "conf:1: sampling.inject: found 5, allowed: "
-					     "\"none\" or \"numa_balancing\"");
+	refuse("parameters: { sampling: { inject = 5; }; };",
+	       "conf:1: sampling.inject: found 5, allowed: \"none\" or \"numa_balancing\"");
 	/* Of earlier versions. */
-	refuse("sampling: {\n inject = \"soft_dirty_unsafe\"; };",
+	refuse("parameters: { sampling: {\n inject = \"soft_dirty_unsafe\"; }; };",
 	       "conf:2: sampling.inject: found \"soft_dirty_unsafe\", allowed: "
 	       "\"none\" or \"numa_balancing\"");
 	refuse("threads = 5;", "conf:1: threads: found 5, allowed: a group of settings in { }");
-	refuse("pages: { also = true; };", "conf:1: pages.also: found true, allowed: a list ( ) of "
-					   "\"bound\", \"shared\" or \"isolated\"");
+	refuse("parameters: { pages: { also = true; }; };",
+	       "conf:1: pages.also: found true, allowed: a list ( ) of "
+	       "\"bound\", \"shared\" or \"isolated\"");
 	refuse_parameters("", "n = \"8\";",
 			  "parameters:1: n: found \"8\", allowed: a whole number from 1 to 1024");
 }
@@ -412,11 +419,11 @@ static void test_unknown_names(void **state)
 	refuse("threads: { polcy = \"auto\"; };",
 	       "conf:1: threads.polcy: unknown setting; the nearest known one is threads.policy");
 	refuse("thread: { };", "conf:1: thread: unknown setting; the nearest known one is threads");
-	refuse("interval_s = 1;",
-	       "conf:1: interval_s: unknown setting; the nearest known one is general.interval_s");
-	refuse("general: { selection = \"dtas\"; };",
-	       "conf:1: general.selection: unknown setting; the "
-	       "nearest known one is threads.selection");
+	refuse("dry_run = true;",
+	       "conf:1: dry_run: unknown setting; the nearest known one is general.dry_run");
+	refuse("parameters: { general: { selection = \"dtas\"; }; };",
+	       "conf:1: general.selection: unknown parameter; the nearest known one is "
+	       "threads.selection");
 	refuse_parameters(
 		"", "delta = 1;",
 		"parameters:1: delta: unknown parameter; the nearest known one is delta_r");
@@ -426,36 +433,62 @@ static void test_unknown_names(void **state)
 
 static void test_a_parameter_is_no_setting(void **state)
 {
-	static const char where[] = "is a parameter: write it, without a group, into the file of "
-				    "--parameters (numa-migrd-policies(7))";
-	char message[256];
 	(void)state;
-	(void)snprintf(message, sizeof(message), "conf:1: threads.n: %s", where);
-	refuse("threads: { n = 3; };", message);
-	(void)snprintf(message, sizeof(message), "conf:2: page_decay_s: %s", where);
-	refuse("\npage_decay_s = 3;", message);
-	refuse_parameters("", "\nthreads: { n = 3; };",
-			  "parameters:2: threads: a group of settings, which stands in the "
-			  "configuration; parameters have no groups");
+	refuse("threads: { n = 3; };", "conf:1: n: is a parameter: write parameters: { n = …; };");
+	refuse("interval_s = 2;", "conf:1: general.interval_s: is a parameter: write parameters: { "
+				  "general: { interval_s = …; }; };");
+	refuse_parameters("", "dry_run = true;",
+			  "parameters:1: general.dry_run: is a setting: write it outside of the "
+			  "parameters");
+	refuse_parameters("", "parameters: { n = 3; };",
+			  "parameters:1: parameters: write the contents of this group without it");
+	refuse("\npage_decay_s = 3;",
+	       "conf:2: page_decay_s: is a parameter: write parameters: { page_decay_s = …; };");
+	refuse("sampling: {\ninject = \"none\"; };",
+	       "conf:2: sampling.inject: is a parameter: write parameters: { sampling: { inject = "
+	       "…; }; };");
+	refuse("parameters: { threads: { n = 3; }; };",
+	       "conf:1: n: is a parameter: write parameters: { n = …; };");
+	refuse("parameters: { threads: { policy = \"auto\"; }; };",
+	       "conf:1: threads.policy: is a setting: write it outside of the parameters");
+	refuse_parameters("", "\nthreads: { policy = \"auto\"; };",
+			  "parameters:2: threads.policy: is a setting: write it outside of the "
+			  "parameters");
+	refuse("parameters = 5;",
+	       "conf:1: parameters: found 5, allowed: a group of parameters in { }");
+}
+
+/* The configuration, a drop-in and --parameters, of which the last one wins. */
+static void test_parameters_stand_in_three_places(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = accept_parameters(
+		"parameters: { n = 5; q1 = 3; threads: { selection = \"total_min\"; }; };",
+		"n = 6; threads: { performance = \"latency\"; };");
+
+	(void)state;
+	assert_int_equal(config->rules.n, 6);
+	assert_true(config->rules.q1 == 3);
+	assert_int_equal(config->threads.selection, NM_SELECTION_TOTAL_MIN);
+	assert_int_equal(config->threads.performance, NM_PERFORMANCE_LATENCY);
 }
 
 static void test_several_at_once(void **state)
 {
-	static const char text[] =
-		"general:\n"
-		"{\n"
-		"	interval_s = 0.01;\n"
-		"	dryrun = true;\n"
-		"};\n"
-		"\n"
-		"verify = { control_percent = 5000000; }; threads = { policy = \"best\";\n"
-		"	selection = \"no\"; };\n";
+	static const char text[] = "general:\n"
+				   "{\n"
+				   "	dry_run = 1;\n"
+				   "	dryrun = true;\n"
+				   "};\n"
+				   "\n"
+				   "pages = { max_mb_per_s = 5000000; policy = \"best\";\n"
+				   "	numa_balancing = \"no\"; };\n";
 	static const char *const prefixes[] = {
-		"conf:3: general.interval_s: found 0.01, allowed: a number from 0.1 to 60",
+		"conf:3: general.dry_run: found 1, allowed: true or false",
 		"conf:4: general.dryrun: unknown setting; the nearest known one is general.dry_run",
-		"conf:7: verify.control_percent: found 5000000, allowed: ",
-		"conf:7: threads.policy: found \"best\", allowed: ",
-		"conf:8: threads.selection: found \"no\", allowed: ",
+		("conf:7: pages.max_mb_per_s: found 5000000, allowed: a whole number from 1 to "
+		 "1000000"),
+		"conf:7: pages.policy: found \"best\", allowed: ",
+		"conf:8: pages.numa_balancing: found \"no\", allowed: ",
 	};
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 
@@ -519,8 +552,7 @@ static void test_targets(void **state)
 
 static void test_target_users(void **state)
 {
-	static const char allowed[] =
-		"allowed: name or number of an existing user";
+	static const char allowed[] = "allowed: name or number of an existing user";
 	static const char *const users[] = {"no-such-user-here", "4294967295", "99999999999", "-1"};
 
 	(void)state;
@@ -546,11 +578,12 @@ static void test_target_mistakes(void **state)
 	(void)snprintf(message, sizeof(message), "conf:1: targets.include: found \"postgres\", %s",
 		       group);
 	refuse("targets: { include = ( \"postgres\" ); };", message);
-	(void)snprintf(message, sizeof(message), "conf:1: targets.exclude: found an empty group, %s",
-		       group);
+	(void)snprintf(message, sizeof(message),
+		       "conf:1: targets.exclude: found an empty group, %s", group);
 	refuse("targets: { exclude = ( { } ); };", message);
 	refuse("targets: { exclude = ( { comand = \"x\"; } ); };",
-	       "conf:1: targets.exclude.comand: unknown setting; known are command, unit, slice, cgroup, "
+	       "conf:1: targets.exclude.comand: unknown setting; known are command, unit, slice, "
+	       "cgroup, "
 	       "user");
 	refuse("targets: { exclude = ( { command = \"\"; } ); };",
 	       "conf:1: targets.exclude.command: found \"\", allowed: a string that is not empty");
@@ -585,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_a_later_file_wins),
 		cmocka_unit_test(test_errors_name_their_file),
 		cmocka_unit_test(test_a_parameter_is_no_setting),
+		cmocka_unit_test(test_parameters_stand_in_three_places),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_unknown_names),
 		cmocka_unit_test(test_several_at_once),

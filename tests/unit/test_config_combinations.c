@@ -24,8 +24,10 @@ static void test_event_must_be_named(void **state)
 	(void)state;
 	refuse("sampling:\n{ source = \"event\"; };",
 	       "conf:2: sampling.source: found \"event\", allowed: only if sampling.event is set");
-	allow("sampling: { source = \"event\"; event = \"x/period=9/\"; };");
-	allow("sampling: { source = \"event\"; event = \"A:B\"; };");
+	allow("sampling: { source = \"event\"; }; parameters: { sampling: { event = "
+	      "\"x/period=9/\"; }; };");
+	allow("sampling: { source = \"event\"; }; parameters: { sampling: { event = \"A:B\"; }; "
+	      "};");
 }
 
 static void test_interval_bounds(void **state)
@@ -36,13 +38,14 @@ static void test_interval_bounds(void **state)
 	refuse_parameters("", "\nt_max_s = 0.5;",
 			  "parameters:2: t_min_s: found 1, allowed: at most t_max_s, which is 0.5");
 	allow_parameters("", "t_min_s = 4;");
-	refuse("threads: { policy = \"imar2\"; };\ngeneral: { interval_s = 5; };",
+	refuse("threads: { policy = \"imar2\"; };\nparameters: { general: { interval_s = 5; }; };",
 	       "conf:2: general.interval_s: found 5, allowed with threads.policy = \"imar2\": from "
 	       "t_min_s to t_max_s, which are 1 and 4");
 	allow_parameters("threads: { policy = \"imar2\"; };", "t_min_s = 2;");
-	allow_parameters("threads: { policy = \"imar2\"; }; general: { interval_s = 0.5; };",
+	allow_parameters("threads: { policy = \"imar2\"; }; parameters: { general: { interval_s = "
+			 "0.5; }; };",
 			 "t_min_s = 0.5;");
-	allow("general: { interval_s = 60; };");
+	allow("parameters: { general: { interval_s = 60; }; };");
 }
 
 static void test_tickets(void **state)

@@ -158,8 +158,8 @@ static void an_invalid_file_prevents_the_start(void **state)
 {
 	char place[FIXTURE_PATH + 64];
 	(void)state;
-	world_configure(world,
-			"general: { interval_s = 0.1; };\nverify: { control_percent = -1; };\n");
+	world_configure(world, "parameters: { general: { interval_s = 0.1; }; };\nverify: { "
+			       "control_percent = -1; };\n");
 	assert_int_equal(world_run(world), EX_CONFIG);
 	snprintf(place, sizeof(place), "%s:2", world->config);
 	world_assert_logged(world, place);
@@ -220,7 +220,8 @@ static void reload_with(struct world *w, const char *text)
 static void reload_a_bad_file(struct world *w)
 {
 	if (w->seconds == 2)
-		reload_with(w, "general: { interval_s = 0.1; };\n\nthreads: { policy = \"none\"; m "
+		reload_with(w, "parameters: { general: { interval_s = 0.1; }; };\n\nthreads: { "
+			       "policy = \"none\"; m "
 			       "= 1; };\n");
 	stop_when_moved(w);
 }
@@ -264,7 +265,8 @@ static void reload_to_dry_run(struct world *w)
 {
 	if (!w->seen_moved && world_moved(w, 100)) {
 		w->seen_moved = true;
-		reload_with(w, "general: { interval_s = 0.1; dry_run = true; };\n"
+		reload_with(w, "general: { dry_run = true; }; parameters: { general: { interval_s "
+			       "= 0.1; }; };\n"
 			       "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n");
 	} else if ((w->seen_moved && w->seconds > reloaded_at + 20) || w->seconds > LONG) {
 		w->seen_returned = !fake_trace(w->fake);
@@ -306,7 +308,8 @@ static void let_answers_come(struct world *w)
 	if (w->seconds == 1 || (reloaded_at && w->seconds == reloaded_at + 2))
 		assert_int_equal(eventfd_write(query_fd, 1), 0);
 	else if (progressed == 1 && !reloaded_at)
-		reload_with(w, "general: { interval_s = 0.1; dry_run = true; };\n");
+		reload_with(w, "general: { dry_run = true; }; parameters: { general: { interval_s "
+			       "= 0.1; }; };\n");
 	else if (progressed == 2 || w->seconds > LONG)
 		raise(SIGTERM);
 }

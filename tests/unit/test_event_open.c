@@ -225,14 +225,17 @@ static void a_named_event_is_roots_choice(void **state)
 	request.source = NM_MEMORY_EVENT;
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
 	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"cpu/config=0x1c2/\"; };\n");
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"perf::A\"; };\n");
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOPKG);
-	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"A B\"; };\n");
+	fixture_file(f->root, "numa-migrd.conf",
+		     "parameters: { sampling: { event = \"cpu/config=0x1c2/\"; }; };\n");
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
 	fixture_file(f->root, "numa-migrd.conf",
-		     "sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; };\n");
+		     "parameters: { sampling: { event = \"perf::A\"; }; };\n");
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOPKG);
+	fixture_file(f->root, "numa-migrd.conf",
+		     "parameters: { sampling: { event = \"A B\"; }; };\n");
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	fixture_file(f->root, "numa-migrd.conf",
+		     "parameters: { sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; }; };\n");
 	assert_int_equal(chmod(f->config, 0666), 0);
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
 	assert_int_equal(chmod(f->config, 0644), 0);
@@ -243,7 +246,7 @@ static void a_named_event_is_roots_choice(void **state)
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
 	assert_int_equal(kernel.count, 0);
 	fixture_file(f->root, "numa-migrd.conf",
-		     "sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; };\n");
+		     "parameters: { sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; }; };\n");
 	request.load_latency = 0x4321;
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), 0);
 	close(fds.event);

@@ -97,6 +97,26 @@ static void memory_and_cpu_are_told_apart(void **state)
 	assert_explained(200, NM_ELIGIBILITY_SMALL, "targets.min_rss_mb (3.0 MiB)");
 }
 
+/* It is managed from that age on, and not only when it is read again for another reason. */
+static void a_young_program_waits_for_its_age(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	const uint64_t began_ns = nm_roster_process(roster, 100)->started_ns;
+	double age_s = (double)(fake->now_ns - began_ns) / (double)NM_NSEC_PER_SEC;
+	char text[64];
+	(void)snprintf(text, sizeof(text), "targets: { min_age_s = %.3f; };", age_s + 5);
+	configure(text);
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_YOUNG, "s ago, less than targets.min_age_s (");
+	for (unsigned i = 0; i < 3; i++)
+		run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_YOUNG, "");
+	for (unsigned i = 0; i < 4; i++)
+		run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_MANAGED, "");
+}
+
 /* The reason does not contradict the CPU use that it shows. */
 static void a_process_that_becomes_busy_is_checked_again(void **state)
 {
@@ -166,6 +186,7 @@ int main(void)
 		TEST(a_pattern_is_escaped),
 		TEST(what_is_not_included_is_no_target),
 		TEST(memory_and_cpu_are_told_apart),
+		TEST(a_young_program_waits_for_its_age),
 		TEST(a_process_that_becomes_busy_is_checked_again),
 		TEST(reasons_of_threads_are_found_without_the_first),
 		TEST(a_release_is_the_reason),

@@ -106,7 +106,7 @@ static void a_named_pmu_is_roots_choice(void **state)
 	fixture_file(f->root, "numa-migrd.conf", "");
 	assert_int_equal(serve(f, request), -EPERM);
 	fixture_file(f->root, "numa-migrd.conf",
-		     "sampling: { event = \"numalab/period=97/\"; };\n");
+		     "parameters: { sampling: { event = \"numalab/period=97/\"; }; };\n");
 	assert_int_equal(serve(f, request), -ENOENT);
 	fixture_file(f->root, "sys/bus/event_source/devices/numalab/type", "4242\n");
 	assert_int_equal(serve(f, request), -EINVAL); /* no such term */

@@ -9,10 +9,10 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "../../src/platform/helper/server.h"

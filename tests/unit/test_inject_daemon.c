@@ -9,7 +9,10 @@
 #include "fake_mover.h"
 #include "ticks_fixture.h"
 
-#define BALANCING WORLD_SETTINGS "sampling: { inject = \"numa_balancing\"; };\n"
+#define BALANCING                                                                                  \
+	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"                                     \
+	"parameters: { general: { interval_s = 0.1; }; "                                           \
+	"sampling: { inject = \"numa_balancing\"; }; };\n"
 
 static struct world *world;
 static struct nm_daemon *service;
@@ -82,7 +85,7 @@ static void a_slow_helper_is_retried(void **state)
 {
 	(void)state;
 	balancing_error = -ETIMEDOUT;
-	reload("sampling: { inject = \"numa_balancing\"; };");
+	reload("parameters: { sampling: { inject = \"numa_balancing\"; }; };");
 	assert_false(service->machine.balancing_unusable);
 	world_assert_logged(world, "helper too slow, retrying in a minute");
 	assert_int_equal(nm_tick(service), 0);

@@ -414,6 +414,9 @@ static void test_a_home_names_the_process(void **state)
 	decision.home.move_s = NAN;
 	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_message_contains("remote memory, 20 % expected; 1 thread, 10.0 CPUs [#2]");
+	decision.home.keeps_memory = true;
+	nm_entry_decision(&entry, &context, &decision, NULL);
+	assert_message_contains("10.0 CPUs, memory stays (max_gb_of_process) [#2]");
 }
 
 static void test_the_verdict_on_a_home_names_the_process(void **state)

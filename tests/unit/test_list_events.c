@@ -175,6 +175,11 @@ static void a_misspelt_event(void **state)
 	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
 	p->config.sampling.event[0] = '\0';
 	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
+	strcpy(p->config.sampling.pmu, "numalab/period=9/");
+	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
+	assert_true(output(p,
+			   "conf:7: warning: sampling.event: \"numalab/period=9/\" has no effect: "
+			   "this machine has no such PMU"));
 	close(fd);
 	fixture_remove(root);
 }

@@ -288,6 +288,20 @@ static void a_lack_of_memory_in_the_kernel_is_learnt(void **state)
 	assert_refusal_is_learnt(-ENOMEM, 1);
 }
 
+/* The process is too large, which is known before anything is tried. */
+static void memory_beyond_the_limit_is_not_tried(void **state)
+{
+	(void)state;
+	batch_error = -EPERM;
+	begin_away();
+	world.daemon.config->pages.max_gb_of_process = 1;
+	fake_get(world.fake, 1000)->rss_kb = 2U << 20;
+	live_s(50);
+	assert_int_equal(moves_away, 0);
+	assert_true(state_of(1000)->held_share == 1);
+	fake_asked.numa_maps = NULL;
+}
+
 /* A worker that is killed, or does not answer, is no refusal, unless it happens again. */
 static void repeated_failures_are_learnt(void **state)
 {
@@ -389,6 +403,7 @@ int main(void)
 		TEST(other_refusals_are_learnt),
 		TEST(unexpected_refusals_are_learnt),
 		TEST(a_lack_of_memory_in_the_kernel_is_learnt),
+		TEST(memory_beyond_the_limit_is_not_tried),
 		TEST(repeated_failures_are_learnt),
 		TEST(repeated_failures_of_a_thread_are_learnt),
 		TEST(waiting_for_a_worker_is_no_refusal),

@@ -207,6 +207,20 @@ static void processes_are_explained(void **state)
 	assert_reason("1000", "observed", NULL, "threads.policy is \"none\"");
 }
 
+static void a_process_that_keeps_its_memory_is_explained(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	fake_get(world.fake, 1000)->rss_kb = 3U << 20;
+	live(4);
+	world.daemon.config->pages.max_gb_of_process = 3;
+	assert_reason("1000", "managed", NULL, "it is managed");
+	world.daemon.config->pages.max_gb_of_process = 2;
+	assert_reason(
+		"1000", "managed", NULL,
+		"memory of 3.0 GiB stays where it is: it exceeds pages.max_gb_of_process (2)");
+}
+
 static void one_node_is_the_reason(void **state)
 {
 	(void)state;
@@ -423,6 +437,7 @@ int main(void)
 		TEST_OF(a_release_is_shown_and_ends),
 		TEST_OF(attributes_of_cgroups_are_shown),
 		TEST_OF(processes_are_explained),
+		TEST_OF(a_process_that_keeps_its_memory_is_explained),
 		TEST_OF(one_node_is_the_reason),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),
 		TEST_OF(counters_count),

@@ -252,7 +252,7 @@ static inline void world_write_xml(const char *path, const char *machine)
 
 /* Few entries, since the lines of the journal are checked; no delays. */
 #define WORLD_SETTINGS                                                                             \
-	"general: { interval_s = 0.1; };\n"                                                        \
+	"parameters: { general: { interval_s = 0.1; }; };\n"                                       \
 	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
 
 /* Most tests check moves of the lottery, so its policy is the default here. */

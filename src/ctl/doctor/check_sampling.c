@@ -234,10 +234,12 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			homes ? "processes are placed by where their threads run"
 			      : "almost nothing is moved");
 	if (facts->balancing.error == 0)
-		nm_findings_remedy(findings,
-				   "sampling.inject = \"numa_balancing\" in the configuration (on "
-				   "while numa-migrd runs), or sysctl kernel.numa_balancing=%d",
-				   nm_balancing_with(facts->balancing.value, true));
+		nm_findings_remedy(
+			findings,
+			"parameters: { sampling: { inject = \"numa_balancing\"; }; }; in the "
+			"configuration (on while numa-migrd runs), or sysctl "
+			"kernel.numa_balancing=%d",
+			nm_balancing_with(facts->balancing.value, true));
 	else
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
 }

@@ -281,6 +281,7 @@ static struct nm_home_reason reason_of(const struct nm_placement *placement,
 		.gain = proposal->gain,
 		.nr_candidates = proposal->nr_candidates,
 		.move_s = state->migration.state == NM_MIGRATION_NONE ? NAN : move_s,
+		.keeps_memory = process->keeps_memory,
 	};
 	memcpy(ret.candidates, proposal->candidates, sizeof(ret.candidates));
 	return ret;

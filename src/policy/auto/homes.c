@@ -119,7 +119,8 @@ static void update_movability(const struct nm_snapshot *snapshot, const struct n
 	if (state->barred_mems != one->barred_mems)
 		state->immovable = false; /* what was refused may be possible now */
 	state->barred_mems = one->barred_mems;
-	state->held_share = one->anon_bytes > 0
+	state->held_share = one->keeps_memory ? 1
+			    : one->anon_bytes > 0
 				    ? fmin((double)one->held_bytes / (double)one->anon_bytes, 1)
 				    : 0;
 }

@@ -14,10 +14,12 @@ bind=()   # of a user's commands
 has_part() { [[ +$1+ == *"+$2+"* ]]; } # MODE PART
 
 settings_of() { # MODE
-	local sampling="overhead_percent = $STRETCH.0;"
-	has_part "$1" pmu && sampling+=' source = "event"; event = "numalab/period=997/";'
+	local sampling="overhead_percent = $STRETCH.0;" parameters=''
+	if has_part "$1" pmu; then
+		sampling+=' source = "event";' parameters='parameters: { sampling: { event = "numalab/period=997/"; }; };'
+	fi
 	cat "$LAB/given/settings/${1%%+*}.conf"
-	echo "sampling: { $sampling };"
+	echo "sampling: { $sampling }; $parameters"
 }
 
 start_service() { # MODE

@@ -99,18 +99,18 @@ kill "$started"
 check_equal "libpfm4 encodes events under the daemon's unit" "$ALL_ENCODED" "$(encoded_in numa-migrd.service | tail -n 1)"
 check_equal "and under the helper's" "$ALL_ENCODED" "$(encoded_in numa-migrd-helper.service | tail -n 1)"
 
-echo 'general: { interval_s = 2; };' >"$CONF"
+echo 'parameters: { general: { interval_s = 2; }; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
 check "the journal has an entry" wait_for 5 has_entry KIND=reload
 check "it is the same process" main_pid_kept
 
 balancing 0
-echo 'sampling: { inject = "numa_balancing"; };' >"$CONF"
+echo 'parameters: { sampling: { inject = "numa_balancing"; }; };' >"$CONF"
 check "a file that asks for balancing is taken" systemctl reload numa-migrd
 check "the helper may write kernel.numa_balancing" wait_for 150 balancing_is 1
 check "its own mount permits it" helper_may_write /proc/sys/kernel/numa_balancing
 check "and nothing else below /proc/sys" fails helper_may_write /proc/sys/kernel/core_pattern
-echo 'general: { interval_s = "many"; };' >"$CONF"
+echo 'parameters: { general: { interval_s = "many"; }; };' >"$CONF"
 check "a bad file makes systemctl reload fail" fails systemctl reload numa-migrd
 kill -HUP "$pid"
 check "and SIGHUP is answered with the reason" wait_for 5 has_entry KIND=reload-refused

@@ -12,7 +12,7 @@
 # The modelled PMU stands for the one of a server, which needs no setting. A second of this machine has 10 % of the cycles
 # of a usual server, so that the work of the service in a second weighs ten times as much: its limit is ten times the
 # default of 1 %.
-readonly SAMPLING='sampling: { event = "numalab/period=997/"; overhead_percent = 10.0; };'
+readonly SAMPLING='sampling: { overhead_percent = 10.0; }; parameters: { sampling: { event = "numalab/period=997/"; }; };'
 
 readonly SAID=/var/lab/said # what the service has logged since its start
 

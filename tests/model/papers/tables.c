@@ -3,10 +3,13 @@
 #include "papers.h"
 
 #define PAPER(threads) "threads: { " threads " };"
+#define PARAMETER(threads) " parameters: { threads: { " threads " }; };"
 #define PAPER_TARGETS "targets: { min_cpu_percent = 0; min_rss_mb = 1; };"
 #define EXCLUSIVE " pages: { policy = \"exclusivity\"; };"
-#define IMAR2(performance) PAPER("policy = \"imar2-paper\"; performance = \"" performance "\";")
-#define BALANCE(selection) PAPER("policy = \"balance-paper\"; selection = \"" selection "\";")
+#define IMAR2(performance)                                                                         \
+	PAPER("policy = \"imar2-paper\";") PARAMETER("performance = \"" performance "\";")
+#define BALANCE(selection)                                                                         \
+	PAPER("policy = \"balance-paper\";") PARAMETER("selection = \"" selection "\";")
 #define OUR(policy) "threads: { policy = \"" policy "\"; };"
 
 /* clang-format off */

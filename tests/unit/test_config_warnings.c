@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Warnings and errors for a configuration: each row contains the text of a file, and the whole
+ * message; a row without one is accepted silently. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "config_cases.h"
+
+struct scene {
+	const char *text, *message;
+};
+
+#define INCLUDE(pattern) "targets: {\n include = ( { " pattern " } ); };"
+#define EXCLUDE(pattern) "targets: {\n exclude = ( { " pattern " } ); };"
+#define PARAMETER "is a parameter: write parameters: { "
+
+/* Valid, and without effect. */
+static const struct scene warnings[] = {
+	{INCLUDE("command = \"post[gres\";"),
+	 "conf:2: warning: targets.include.command: this pattern matches only names that contain "
+	 "[, because its [ is never closed"},
+	{EXCLUDE("unit = \"a[]*\";"),
+	 "conf:2: warning: targets.exclude.unit: this pattern matches only names that contain [, "
+	 "because its [ is never closed"},
+	{INCLUDE("command = \"db\\\\\";"),
+	 "conf:2: warning: targets.include.command: this pattern matches nothing, because it ends "
+	 "in a backslash"},
+	{INCLUDE("command = \"*0123456789[a-z]12345\";"),
+	 "conf:2: warning: targets.include.command: this pattern matches nothing, because the "
+	 "kernel truncates names of commands to 15 bytes"},
+	{INCLUDE("command = \"post[gr]es\"; slice = \"[!]]*\";"), NULL},
+	{INCLUDE("command = \"\\\\[*\\\\*[[:alpha:]]1234567890*12\";"), NULL},
+	{INCLUDE("unit = \"*0123456789012345*\";"), NULL},
+	{"targets: { include = ( { command = \"a\"; },\n{ command = \"b\"; } );\n"
+	 "exclude = ( { command = \"b\"; } ); };",
+	 "conf:2: warning: targets.include: { command = \"b\"; } has no effect: targets.exclude "
+	 "contains it, too, and takes precedence"},
+	{"targets: { include = ( { command = \"a\"; } );\n"
+	 "exclude = ( { command = \"a\"; user = \"0\"; } ); };",
+	 NULL},
+	{"parameters: { threads: {\nselection = \"dtas\"; }; };",
+	 "conf:2: warning: threads.selection: \"dtas\" has no effect with threads.policy = "
+	 "\"auto\", only with \"balance\""},
+	{"threads: { policy = \"balance-paper\"; };\n"
+	 "parameters: { threads: { selection = \"dtas\"; }; };",
+	 NULL},
+	{"pages: {\nnuma_balancing = \"manage\"; };",
+	 "conf:2: warning: pages.numa_balancing: \"manage\" has no effect with pages.policy = "
+	 "\"auto\", only with \"exclusivity\""},
+	{"pages: { policy = \"exclusivity\"; numa_balancing = \"manage\"; };", NULL},
+};
+
+/* Wrong, with what to write. */
+static const struct scene errors[] = {
+	{"threads: {\nselection = \"dtas\"; };",
+	 "conf:2: threads.selection: " PARAMETER "threads: { selection = …; }; };"},
+	{"threads: { cooldown = 3; };", "conf:1: cooldown: " PARAMETER "cooldown = …; };"},
+	{"q1 = 3;", "conf:1: q1: " PARAMETER "q1 = …; };"},
+	{"parameters: { pages: { keep_free_percent = 3; }; };",
+	 "conf:1: pages.keep_free_percent: is a setting: write it outside of the parameters"},
+	{"general: { dry_run = true; dry_run = false; };",
+	 "conf:1: dry_run: the second one in this file; a group or setting stands once in a file: "
+	 "keep one, with the contents of both if they are groups"},
+	{"parameters: { general: { interval_s = nan; }; };", "conf:1: found nan, write a number"},
+	{"targets: { include = ( { } ); };",
+	 "conf:1: targets.include: found an empty group, allowed: a group such as { command = "
+	 "\"x*\"; } with one or more of command, unit, slice, cgroup, user"},
+	{INCLUDE("user = 1000;"),
+	 "conf:2: targets.include.user: found 1000, allowed: the same number in quotes"},
+	{"\xef\xbb\xbf", "conf:1: this file begins with a byte order mark (BOM): save it as UTF-8 "
+			 "without one"},
+	{"threads: { policy = “auto”; };",
+	 "conf:1: this line contains a typographic quote: write \""},
+};
+
+static void test_what_has_no_effect_is_a_warning(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(warnings); i++) {
+		const struct scene *scene = &warnings[i];
+		nm_auto(nm_config_freep) struct nm_config *config = accept(scene->text);
+		const char *found =
+			config->warnings.count == 1 ? config->warnings.text[0] : "not one warning";
+		if (!scene->message && config->warnings.count > 0)
+			fail_msg("%s\nis not expected for: %s", found, scene->text);
+		if (scene->message && strcmp(found, scene->message) != 0)
+			fail_msg("%s\nis answered with: %s", scene->text, found);
+	}
+}
+
+static void test_what_is_wrong_is_answered_with_what_to_write(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++)
+		refuse(errors[i].text, errors[i].message);
+}
+
+/* The nearest name of a parameter, and a group that there is not. */
+static void test_the_file_of_parameters(void **state)
+{
+	(void)state;
+	refuse_parameters("", "thraeds: { selection = \"dtas\"; };",
+			  "parameters:1: thraeds: unknown parameter; the nearest known one is "
+			  "threads");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_has_no_effect_is_a_warning),
+		cmocka_unit_test(test_what_is_wrong_is_answered_with_what_to_write),
+		cmocka_unit_test(test_the_file_of_parameters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
