@@ -231,7 +231,7 @@ void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind 
 /* The moved pages of this process get no verdict any more: nothing is remembered of them. */
 void nm_migrations_abandon(struct nm_migrations *migrations, uint32_t pid);
 
-/* ---- homes.c: the memory of the processes of policy "auto" ---- */
+/* ---- home_memory.c: the memory of the processes of policy "auto" ---- */
 
 struct nm_feedback;
 struct nm_home_state;

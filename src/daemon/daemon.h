@@ -323,7 +323,7 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
 void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   const struct nm_figures *figures, size_t nr_figures);
 
-/* ---- homes.c: a home node for each process ---- */
+/* ---- home_stage.c: a home node for each process ---- */
 
 /* Returns the state of policy "auto"; NULL: another policy, or not yet. */
 static inline struct nm_placement *nm_placement_of(const struct nm_daemon *daemon)

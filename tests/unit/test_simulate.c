@@ -73,8 +73,8 @@ static void test_every_policy_runs(void **state)
 		"threads: { policy = \"lbma\"; };",
 		"threads: { policy = \"imar2\"; };",
 		"threads: { policy = \"kmaf\"; };",
-		"threads: { policy = \"balance\"; }; parameters: { threads: { selection = "
-		"\"dtas\"; }; };",
+		("threads: { policy = \"balance\"; }; "
+		 "parameters: { threads: { selection = \"dtas\"; }; };"),
 		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };",
 		BEST,
 	};
