@@ -24,7 +24,7 @@ settings() { # ROUND
 	settings_faults "$LAX_FREE" crashing
 	kind=-f
 	(($1 % 4 < 2)) || {
-		sed -i 's/^sampling: {/& inject = "numa_balancing";/' "$CONF"
+		echo 'parameters: { sampling: { inject = "numa_balancing"; }; };' >>"$CONF"
 		kind=-H
 	}
 }

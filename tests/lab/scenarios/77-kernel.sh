@@ -53,7 +53,7 @@ by_hinting_faults() {
 	start 1 membound -H -n hinted -s 0 2 1 64
 	hinted=$started
 	settings_faults "$LAX_FREE" hinted
-	sed -i 's/^sampling: {/& inject = "numa_balancing";/' "$CONF"
+	echo 'parameters: { sampling: { inject = "numa_balancing"; }; };' >>"$CONF"
 	systemctl start numa-migrd
 	check "hinting faults: what a thread writes to is seen" wait_for 60 accesses_seen
 	systemctl stop numa-migrd
