@@ -62,8 +62,9 @@ void nm_report_sampling_source(struct nm_daemon *daemon)
 			  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it "
 			  "to %d",
 			  nm_balancing_off_text(daemon->machine.balancing),
-			  config->sampling.inject != NM_INJECT_NONE ? "fix sampling.inject"
-								    : "set sampling.inject",
+			  config->sampling.inject != NM_INJECT_NONE
+				  ? "fix parameters.sampling.inject"
+				  : "set parameters.sampling.inject",
 			  nm_balancing_with(daemon->machine.balancing, true));
 	else if (!nm_lacks_accesses(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,

@@ -621,7 +621,7 @@ static void a_switch_of_the_sysctl_is_seen(void **state)
 	world->balancing = "0\n";
 	ticks(15);
 	assert_line(true, "Only first touches sampled: ");
-	world_assert_logged(world, "sampled: kernel.numa_balancing is 0; set sampling.inject");
+	world_assert_logged(world, "sampled: kernel.numa_balancing is 0; set parameters.sampling.inject");
 	world->balancing = "1\n";
 	ticks(15);
 	assert_line(false, "threads managed");

@@ -122,7 +122,7 @@ static void an_injection_that_ends_is_reported(void **state)
 	world_assert_logged(world, "; only first touches sampled");
 	nm_pipeline_open_source(service);
 	assert_int_equal(nm_tick(service), 0);
-	world_assert_logged(world, "; fix sampling.inject, or set it to ");
+	world_assert_logged(world, "; fix parameters.sampling.inject, or set it to ");
 }
 
 static void balancing_that_cannot_be_switched_is_reported(void **state)
