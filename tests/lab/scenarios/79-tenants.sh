@@ -148,4 +148,4 @@ trap end_a EXIT
 after_home
 after_move
 after_kill
-systemctl stop moved
+systemctl stop busy
