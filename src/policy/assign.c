@@ -194,25 +194,32 @@ static unsigned room_on(const struct nm_assignments *assignments,
 	return cpus > 0 ? (unsigned)ceil(assignments->crowding * cpus) : 0;
 }
 
+/* Returns the assignment of a thread that wants a CPU of its node, or NULL. */
+static struct nm_assignment *find_wanted(const struct nm_assignments *assignments,
+					 const struct nm_snap_thread *thread)
+{
+	struct nm_assignment *one = find(assignments, thread->tid);
+	return one && one->node >= 0 && thread->run_share >= WANTS_CPU ? one : NULL;
+}
+
 /* A thread that was taken away from a node with as many others as it has room for stays away. */
 static void end_away(struct nm_assignments *assignments, const struct nm_snapshot *snapshot)
 {
 	nm_autofree uint32_t *all = nm_must(calloc(assignments->nr_nodes + 1U, sizeof(*all)));
-	for (unsigned pass = 0; pass < 2; pass++)
-		for (size_t i = snapshot->nr_threads; i-- > 0;) {
-			const struct nm_snap_thread *thread = &snapshot->threads[i];
-			struct nm_assignment *one = find(assignments, thread->tid);
-			if (!one || one->node < 0 || !(thread->run_share >= WANTS_CPU))
-				continue;
-			if (pass == 0) {
-				all[one->node]++;
-			} else if (thread->main_node != one->node &&
-				   all[one->node] >
-					   room_on(assignments, snapshot->topology, one->node)) {
-				all[one->node]--;
-				set_node(assignments, one, -1);
-			}
-		}
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_assignment *one = find_wanted(assignments, &snapshot->threads[i]);
+		if (one)
+			all[one->node]++;
+	}
+	for (size_t i = snapshot->nr_threads; i-- > 0;) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		struct nm_assignment *one = find_wanted(assignments, thread);
+		if (!one || thread->main_node == one->node ||
+		    all[one->node] <= room_on(assignments, snapshot->topology, one->node))
+			continue;
+		all[one->node]--;
+		set_node(assignments, one, -1);
+	}
 }
 
 /* A thread that waits while CPUs elsewhere are idle must be free to leave. */

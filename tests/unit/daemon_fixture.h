@@ -415,6 +415,14 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 }
 
 /* Simulates an interval of T, and the tick at its end. */
+/* All work for this time where they are. */
+static inline void pass(double seconds)
+{
+	for (size_t i = 0; i < world.nr_workers; i++)
+		work(&world.workers[i], seconds);
+	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+}
+
 static inline void live_interval(double seconds)
 {
 	uint64_t ticks = (uint64_t)(seconds * 1000);
@@ -422,9 +430,7 @@ static inline void live_interval(double seconds)
 	world.all_ticks += ticks;
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		world.busy_ticks[cpu] += workers_on(cpu) ? ticks : 0;
-	for (size_t i = 0; i < world.nr_workers; i++)
-		work(&world.workers[i], seconds);
-	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+	pass(seconds);
 	assert_int_equal(nm_tick(&world.daemon), 0);
 }
 

@@ -219,10 +219,8 @@ static void run_loop_s(double seconds)
 	while (world.fake->now_ns < end_ns) {
 		double beat_s = nm_loop_wakeup_s(&world.daemon);
 		spread_out();
-		for (size_t i = 0; i < world.nr_workers; i++)
-			work(&world.workers[i], beat_s);
+		pass(beat_s);
 		status->counts.samples += (uint64_t)(beat_s * CPUS * 1e9 / status->run_sample_ns);
-		fake_sleep(world.fake, (unsigned)(beat_s * 1000));
 		nm_drain(&world.daemon);
 		nm_loop_examine(&world.daemon);
 		if (!nm_loop_interval_continues(&world.daemon))

@@ -26,11 +26,8 @@ static struct nm_home_state *placed_of(uint32_t pid)
 /* Advances by 0.1 s as the loop does, without ending an interval. */
 static void beat(void)
 {
-	double seconds = nm_loop_wakeup_s(&world.daemon);
 	spread_out();
-	for (size_t i = 0; i < world.nr_workers; i++)
-		work(&world.workers[i], seconds);
-	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+	pass(nm_loop_wakeup_s(&world.daemon));
 	nm_drain(&world.daemon);
 	nm_loop_examine(&world.daemon);
 }

@@ -184,7 +184,7 @@ static void add_verdict(const struct nm_home_round *round, const struct nm_home_
 	verdict.change = judgement->change;
 	verdict.expected_gain = state->expected_gain;
 	verdict.measured_gain = gain;
-	verdict.needed = judgement->kind == NM_VERDICT_INCONCLUSIVE ? judgement->needed : 0;
+	verdict.needed = judgement->needed;
 	verdict.results.moved = state->migration.moved;
 	verdict.threads[0].alive = true;
 	add_action(actions, NM_HOME_JUDGED, state)->verdict = verdict;

@@ -14,10 +14,11 @@ struct nm_judgement nm_judge_by(const struct nm_criterion *criteria,
 	for (; criteria->by != NM_BY_NOTHING; criteria++) {
 		const struct nm_change *change = &changes[criteria->by];
 		struct nm_judgement next = judgement_by(criteria->by, change);
-		if (!change->known && first.by == NM_BY_NOTHING && first.needed == 0)
-			first.needed = change->needed;
-		if (!change->known)
+		if (!change->known) {
+			if (first.by == NM_BY_NOTHING && first.needed == 0)
+				first.needed = change->needed;
 			continue;
+		}
 		if (criteria->use == NM_CRITERION_VETOES && next.kind != NM_VERDICT_ROLLED_BACK)
 			continue;
 		if (first.by == NM_BY_NOTHING)

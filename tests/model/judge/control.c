@@ -71,10 +71,7 @@ static int run(const struct judge_scenario *scenario, const struct nm_sim_machin
 		.config = managed ? "threads: { policy = \"auto\"; };" : NULL};
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 	struct nm_sim_outcome outcome;
-	struct nm_rng rng;
-	nm_rng_seed(&rng, seed);
-	workload.full_page_cache = scenario->full_page_cache;
-	int r = scenario->fill(machine, &rng, &workload);
+	int r = judge_fill(scenario, machine, seed, &workload);
 	if (r < 0)
 		return r;
 	name_programs(&workload);

@@ -133,12 +133,9 @@ static int run(const struct judge *judge, const struct row *row,
 	struct nm_sim_case what = {.machine = judge->machine,
 				   .workload = &workload,
 				   .how = {.runs = 1, .options = *options}};
-	struct nm_rng rng;
-	nm_rng_seed(&rng, options->seed);
 	what.how.options.no_pmu = row->no_pmu;
 	what.how.options.cache_aware = judge->scenario->cache_aware;
-	workload.full_page_cache = judge->scenario->full_page_cache;
-	int r = judge->scenario->fill(judge->machine, &rng, &workload);
+	int r = judge_fill(judge->scenario, judge->machine, options->seed, &workload);
 	if (limit_s > 0)
 		workload.limit_s = limit_s;
 	return r < 0 ? r : nm_sim_case_run(&what, &row->policy, ret);

@@ -23,6 +23,10 @@ struct judge_scenario {
 extern const struct judge_scenario judge_scenarios[];
 extern const size_t judge_scenario_count;
 
+/* Fills an empty workload for this seed. Returns 0 or a negative errno. */
+int judge_fill(const struct judge_scenario *scenario, const struct nm_sim_machine *machine,
+	       uint64_t seed, struct nm_sim_workload *ret);
+
 /* The change of a measure by the service, as mean of logarithms over all seeds. */
 struct judge_effect {
 	double estimate;       /* by the control group, with half of the programs in it */

@@ -25,10 +25,7 @@ static int run(const struct judge_scenario *scenario, const struct nm_sim_machin
 	       uint64_t seed, const struct nm_sim_policy *policy, struct nm_sim_outcome *ret)
 {
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
-	struct nm_rng rng;
-	nm_rng_seed(&rng, seed);
-	workload.full_page_cache = scenario->full_page_cache;
-	int r = scenario->fill(machine, &rng, &workload);
+	int r = judge_fill(scenario, machine, seed, &workload);
 	const struct nm_sim_case what = {
 		.machine = machine,
 		.workload = &workload,

@@ -478,3 +478,12 @@ const struct judge_scenario judge_scenarios[] = {
 	 .is_situation = true},
 };
 const size_t judge_scenario_count = NM_ARRAY_SIZE(judge_scenarios);
+
+int judge_fill(const struct judge_scenario *scenario, const struct nm_sim_machine *machine,
+	       uint64_t seed, struct nm_sim_workload *ret)
+{
+	struct nm_rng rng;
+	nm_rng_seed(&rng, seed);
+	ret->full_page_cache = scenario->full_page_cache;
+	return scenario->fill(machine, &rng, ret);
+}
