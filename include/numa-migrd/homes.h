@@ -77,6 +77,9 @@ struct nm_prediction_errors {
 
 /* A process managed by policy "auto". */
 struct nm_home_state {
+	/* The input of decisions about it, as measured. nm_placement_fill_group() adds what is
+	 * derived from the rest. */
+	struct nm_place_group input;
 	uint32_t pid;
 	uint64_t start_ticks, program_ns, domain;
 	int home;		     /* node index; -1: none */
@@ -102,28 +105,19 @@ struct nm_home_state {
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
 	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, barred_mems;
-	double held_share;    /* share of its memory that is pinned for devices or locked */
-	double cpu_limit;     /* as in struct nm_snap_process */
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
 			       * yet */
 	/* Values of this interval: */
 	size_t process; /* index in the snapshot */
-	/*
-	 * Per node, in one allocation. has_run_on is counted since the process was first seen, at
-	 * the node that may hold what its threads allocate; located_on is the share of its memory
-	 * as counted by the kernel, or after its migration.
-	 */
-	double *ran_on, *memory_on, *has_run_on, *located_on;
+	/* Per node, in one allocation with the arrays of `input`. located_on is the share of its
+	 * memory as counted by the kernel, or after its migration. */
+	double *memory_on, *located_on;
 	/* The part (0-1) of its memory there that stays, because it is shared or of files. */
 	double *stays_on;
-	bool has_staying; /* there is such memory */
-	/* The same as ran_on and has_run_on for threads that must not be moved: their owner has
-	 * pinned them, or a rule excludes them. */
-	double *fixed_on, *fixed_has_run_on;
+	bool has_staying;      /* there is such memory */
 	double *room, *beyond; /* as in struct nm_place_group; valid if is_restricted */
-	bool *may_hold;	       /* per node: its memory may be moved there; in the same allocation */
-	bool *allowed, *has_fixed; /* in the same allocation; has_fixed: such a thread is there */
-	bool has_movable;	   /* some of its threads may be moved */
+	bool *has_fixed;       /* in the same allocation: a thread that must not be moved */
+	bool has_movable;      /* some of its threads may be moved */
 	bool is_restricted, has_everywhere; /* some of these may, or may not, use every CPU */
 	/* Their different affinities, and the CPUs that the threads with each of them used; the
 	 * affinities belong to the snapshot. */
@@ -132,27 +126,17 @@ struct nm_home_state {
 		double used;
 	} affinities[NM_AFFINITIES_MOST];
 	unsigned nr_affinities;
-	bool located;	     /* located_on is known */
-	bool immovable;	     /* most of its memory stayed where it was */
-	bool home_immovable; /* this was known when it was assigned its home */
-	double run_s, delay_s, wanted_cpus, accesses;
-	double local;	/* part of `accesses` to the nodes on which its threads ran */
-	double runs;	/* number of times that its threads were put on a CPU while they ran for
-			 * run_s */
-	double traffic; /* bytes per second; NaN: not known */
-	/* The same, and the CPU time for it, of the last seconds. */
+	bool located; /* located_on is known */
+	double run_s, delay_s, accesses;
+	double local; /* part of `accesses` to the nodes on which its threads ran */
+	double runs;  /* number of times that its threads were put on a CPU while they ran for
+		       * run_s */
+	/* DRAM traffic in bytes, and the CPU time for it, of the last seconds. */
 	double traffic_bytes, traffic_run_s;
-	unsigned running;
-	bool yields;	      /* threads ran that leave the CPUs to others */
-	bool creating;	      /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
-	unsigned max_running; /* maximum of `running` */
-	uint64_t grown_ns;    /* time when max_running last changed */
-	uint64_t forked_ns;   /* when it last created a thread, since it was first seen; 0: never */
-	unsigned home_max_running;		  /* max_running when it was assigned its home */
-	double demand_cpus;			  /* recent demand */
+	uint64_t grown_ns;  /* time when max_running last changed */
+	uint64_t forked_ns; /* when it last created a thread, since it was first seen; 0: never */
 	double movable_wanted_cpus, movable_cpus; /* part of wanted_cpus and of demand_cpus of the
 						   * threads that may be moved */
-	double burst_s; /* mean time that a thread runs at a time; 0: not known */
 };
 
 /* A process that is examined between intervals, because it has just started or has grown since. */

@@ -43,18 +43,18 @@ struct nm_place_group {
 	double observed_s;    /* time for which it has been observed running */
 	double cpu_limit;     /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
-	double distance;      /* mean of its sampled accesses over some seconds; NaN: not known */
-	double traffic;	      /* DRAM reads and writes in bytes per second, now; NaN: not known */
-	double cpu_traffic;   /* bytes per second of CPU time, in the last seconds; 0: not known */
-	const double *ran_on; /* per node: CPUs' worth of time that its threads ran there */
+	double distance;    /* mean of its sampled accesses over some seconds; NaN: not known */
+	double traffic;	    /* DRAM reads and writes in bytes per second, now; NaN: not known */
+	double cpu_traffic; /* bytes per second of CPU time, in the last seconds; 0: not known */
+	double *ran_on;	    /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
 	/* Per node: CPU time, since it was first seen, of threads for which the kernel allocates
 	 * memory there; NULL: use ran_on. */
-	const double *has_run_on;
+	double *has_run_on;
 	/* Per node: the parts of ran_on and has_run_on of threads that must not be moved, because
 	 * their owner has pinned them or a rule excludes them; NULL: there are none. */
-	const double *fixed_on, *fixed_has_run_on;
-	const bool *allowed; /* per node: whether all threads that may be moved may run there */
+	double *fixed_on, *fixed_has_run_on;
+	bool *allowed; /* per node: whether all threads that may be moved may run there */
 	/* Per node: the cores that these threads may use there, and the CPUs' worth of time that
 	 * any process runs on the other CPUs; NULL: they may use all CPUs. */
 	const double *room, *beyond;
@@ -63,11 +63,11 @@ struct nm_place_group {
 	unsigned home_max_running;	  /* max_running at the time of that assignment */
 	bool barred;			  /* must not be placed now */
 	bool yields;   /* threads run that leave the CPUs to others, and do not count as demand */
-	bool creating; /* has threads that are too young for their demand to be known */
+	bool creating; /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
 	bool memory_stays; /* its memory could not be moved */
 	/* Per node: whether its memory may be moved there; NULL: to every node. And the share of
 	 * its memory, wherever that is, that cannot be moved to any node. */
-	const bool *may_hold;
+	bool *may_hold;
 	double held_share;
 	/* Per node: the part (0-1) of its memory there that cannot be moved, because it is shared
 	 * or of files; NULL: none. */

@@ -28,7 +28,7 @@
 static unsigned distances[NODES * NODES];
 static struct nm_topology topology = {.nr_nodes = NODES, .distance = distances};
 static struct nm_place_node nodes[NODES];
-static const bool anywhere[NODES] = {true, true, true, true};
+static bool anywhere[NODES] = {true, true, true, true};
 
 static int set_up(void **state)
 {
@@ -43,8 +43,8 @@ static int set_up(void **state)
 }
 
 /* Values of the nodes, in the order of their numbers. */
-#define ON(...) ((const double[NODES]){__VA_ARGS__})
-#define MAY(...) ((const bool[NODES]){__VA_ARGS__})
+#define ON(...) ((double[NODES]){__VA_ARGS__})
+#define MAY(...) ((bool[NODES]){__VA_ARGS__})
 
 /* A group is described by what differs from this: each of its threads uses a CPU, it has run for a
  * second, and its traffic is served by any memory controller. */

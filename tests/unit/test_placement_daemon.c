@@ -156,7 +156,7 @@ static void demand_of_a_new_process_is_since_its_start(void **state)
 	fake_get(world.fake, first->tid)->start_ticks = world.fake->now_ns / 10000000 + 5;
 	fake_get(world.fake, second->tid)->start_ticks = world.fake->now_ns / 10000000 + 5;
 	live_one();
-	assert_true(placed_of(1000)->demand_cpus > 1.5);
+	assert_true(placed_of(1000)->input.demand_cpus > 1.5);
 }
 
 /* Samples are about 10 ms apart, and an interval may be 100 ms long: the count of the kernel is
@@ -169,7 +169,7 @@ static void run_time_is_read_from_the_kernel(void **state)
 	live_s(1);
 	worker->run_ns -= (uint64_t)(0.4e9 * nm_loop_wakeup_s(&world.daemon));
 	live_one();
-	assert_true(fabs(placed_of(1000)->ran_on[0] - 0.6) < 0.01);
+	assert_true(fabs(placed_of(1000)->input.ran_on[0] - 0.6) < 0.01);
 }
 
 static void run_beside_s(double seconds)
@@ -319,8 +319,8 @@ static void light_threads_count(void **state)
 	begin_auto();
 	world.daemon.config->rules.min_run = 0.6;
 	live_s(3);
-	assert_true(placed_of(1000)->demand_cpus >= CPUS * 0.9);
-	assert_true(placed_of(1000)->running >= CPUS);
+	assert_true(placed_of(1000)->input.demand_cpus >= CPUS * 0.9);
+	assert_true(placed_of(1000)->input.running >= CPUS);
 	assert_true(placed_of(1000)->run_s > 0);
 }
 
@@ -337,7 +337,7 @@ static void demand_is_capped_by_the_cgroup(void **state)
 	begin_auto();
 	live_s(3);
 	assert_true(placed_of(1000)->run_s > 0);
-	assert_true(placed_of(1000)->demand_cpus == 2);
+	assert_true(placed_of(1000)->input.demand_cpus == 2);
 }
 
 /* It reports homes, but neither refusals nor verdicts on moves that were not made. */
@@ -480,10 +480,10 @@ static void interrupted_migration_resumes_later(void **state)
 	assert_int_equal(pages_on(0), 1024);
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 	assert_int_equal(placed_of(1000)->migration.moved, 1024);
-	assert_int_equal(nm_migration_find(&world.daemon.pipeline.migrations,
-					   placed_of(1000)->decision)
-				 ->nr_origins,
-			 1);
+	assert_int_equal(
+		nm_migration_find(&world.daemon.pipeline.migrations, placed_of(1000)->decision)
+			->nr_origins,
+		1);
 }
 
 /* Shared memory does not follow a process, so no free memory is needed for it, but its location
@@ -512,8 +512,10 @@ static void memory_is_sampled_before_a_home_is_chosen(void **state)
 {
 	(void)state;
 	make_space(1024, 1);
-	fake_asked.numa_maps = "7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
-			       "7f8000000000 default file=/usr/lib/libc.so mapped=4096 N0=4096 kernelpagesize_kB=4\n";
+	fake_asked.numa_maps =
+		"7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
+		"7f8000000000 default file=/usr/lib/libc.so mapped=4096 N0=4096 "
+		"kernelpagesize_kB=4\n";
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no samples of accesses */
 	for (unsigned i = 0; i < 2; i++)
 		fake_get(world.fake, add_worker(1000, (int)(2 * i), 1)->tid)->rss_kb = 4096;
@@ -606,7 +608,7 @@ static void memory_that_cannot_be_moved_ends_a_home(void **state)
 	uint64_t bytes = placed_of(1000)->migration.away_bytes;
 	live_s(20);
 	assert_true(bytes > 0);
-	assert_true(placed_of(1000)->immovable);
+	assert_true(placed_of(1000)->input.memory_stays);
 	assert_int_equal(placed_of(1000)->home, 1);
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_NONE);
 	assert_int_equal(world.daemon.tally.homes.expired, 1);
@@ -632,7 +634,7 @@ static void fail_to_migrate(int error, double seconds)
 		live_s(1);
 	live_s(seconds);
 	assert_true(placed_of(1000)->migration.away_bytes > 0);
-	assert_false(placed_of(1000)->immovable);
+	assert_false(placed_of(1000)->input.memory_stays);
 	assert_int_equal(placed_of(1000)->home, 3);
 	assert_int_equal(world.daemon.tally.homes.expired, 0);
 	assert_in_range(fake_mover.submitted, 1, 3);
@@ -745,7 +747,8 @@ static void huge_pages_of_the_pool_keep_a_process(void **state)
 	(void)state;
 	fake_asked.numa_maps =
 		"7f0000000000 default anon=1024 dirty=1024 N0=1024 kernelpagesize_kB=4\n"
-		"7f4000000000 default file=/anon_hugepage\\040(deleted) huge anon=512 dirty=512 N1=512 "
+		"7f4000000000 default file=/anon_hugepage\\040(deleted) huge anon=512 dirty=512 "
+		"N1=512 "
 		"kernelpagesize_kB=2048\n";
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;

@@ -447,10 +447,10 @@ static void exited_processes_free_their_capacity(void **state)
 	live(3);
 	const struct nm_home_state *home_state = placed_of(1000);
 	int home = home_state->home;
-	assert_true(home_state->demand_cpus > 1.5);
+	assert_true(home_state->input.demand_cpus > 1.5);
 	double busy = nm_placement_of(&world.daemon)->nodes[home].busy_cpus;
 	report_event(NM_TASK_EXIT, 1000);
-	assert_true(home_state->demand_cpus == 0 && home_state->running == 0);
+	assert_true(home_state->input.demand_cpus == 0 && home_state->input.running == 0);
 	assert_true(nm_placement_of(&world.daemon)->nodes[home].busy_cpus < busy - 1);
 }
 

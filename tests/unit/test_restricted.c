@@ -15,7 +15,7 @@
 static unsigned distances[NODES * NODES];
 static struct nm_topology topology = {.nr_nodes = NODES, .distance = distances};
 static struct nm_place_node nodes[NODES];
-static const bool anywhere[NODES] = {true, true, true, true};
+static bool anywhere[NODES] = {true, true, true, true};
 
 static int set_up(void **state)
 {
@@ -31,7 +31,7 @@ static int set_up(void **state)
 
 /* A group of threads that each use a CPU, distributed as in `ran`, with its memory as in `memory`;
  * it has run for a minute. */
-static struct nm_place_group group_of(unsigned threads, const double *ran, const double *memory)
+static struct nm_place_group group_of(unsigned threads, double *ran, const double *memory)
 {
 	return (struct nm_place_group){
 		.pid = 100,
@@ -84,8 +84,8 @@ static enum nm_place_reason reason_at(const struct nm_place_group *group)
 /* ---- threads that are not moved ---- */
 
 /* Two threads are pinned to node 1, and their memory is there; another one runs on node 3. */
-static const double beside_pinned[NODES] = {0, 2, 0, 1}, pinned[NODES] = {0, 2, 0, 0};
-static const double on_1[NODES] = {0, 1, 0, 0}, on_3[NODES] = {0, 0, 0, 1};
+static double beside_pinned[NODES] = {0, 2, 0, 1}, pinned[NODES] = {0, 2, 0, 0};
+static double on_1[NODES] = {0, 1, 0, 0}, on_3[NODES] = {0, 0, 0, 1};
 
 static struct nm_place_group partly_pinned(void)
 {
@@ -107,7 +107,7 @@ static void the_free_thread_joins_pinned_ones(void **state)
 /* Node 1 is full, so the memory stays, although others could take it. */
 static void memory_is_not_taken_from_pinned_threads(void **state)
 {
-	static const double full[NODES] = {0, 4, 0, 1}, pinned_there[NODES] = {0, 4, 0, 0};
+	static double full[NODES] = {0, 4, 0, 1}, pinned_there[NODES] = {0, 4, 0, 0};
 	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.demand_cpus = group.wanted_cpus = group.running = group.max_running = 5;
@@ -122,8 +122,8 @@ static void memory_is_not_taken_from_pinned_threads(void **state)
 /* Each uses memory of its own; where it is on average does not matter. */
 static void threads_pinned_to_each_node_keep_their_memory(void **state)
 {
-	static const double each[NODES] = {1, 1, 1, 2}, fixed[NODES] = {1, 1, 1, 1};
-	static const double even[NODES] = {0.25, 0.25, 0.25, 0.25};
+	static double each[NODES] = {1, 1, 1, 2}, fixed[NODES] = {1, 1, 1, 1};
+	static double even[NODES] = {0.25, 0.25, 0.25, 0.25};
 	(void)state;
 	struct nm_place_group group = group_of(5, each, even);
 	group.fixed_cpus = 4;
@@ -134,7 +134,7 @@ static void threads_pinned_to_each_node_keep_their_memory(void **state)
 /* It sleeps in this interval, but has used its memory before. */
 static void pinned_threads_may_sleep(void **state)
 {
-	static const double now[NODES] = {0, 0, 0, 1}, none[NODES] = {0};
+	static double now[NODES] = {0, 0, 0, 1}, none[NODES] = {0};
 	(void)state;
 	struct nm_place_group group = group_of(1, now, on_1);
 	group.max_running = 3;
@@ -150,7 +150,7 @@ static void pinned_threads_may_sleep(void **state)
 /* Memory that is elsewhere may come nearer to pinned threads, but not go farther away. */
 static void memory_may_come_to_pinned_threads(void **state)
 {
-	static const double on_2[NODES] = {0, 0, 1, 0};
+	static double on_2[NODES] = {0, 0, 1, 0};
 	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.memory_on = on_3;
@@ -166,8 +166,8 @@ static void memory_may_come_to_pinned_threads(void **state)
 /* Its pinned threads need no room at home, and fill their own node. */
 static void pinned_threads_demand_cpus_of_their_node(void **state)
 {
-	static const double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
-	static const double other_ran[NODES] = {0, 0, 1, 0};
+	static double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
+	static double other_ran[NODES] = {0, 0, 1, 0};
 	(void)state;
 	struct nm_place_group groups[2] = {group_of(5, ran, on_3), group_of(1, other_ran, on_1)};
 	struct nm_place_proposal found[2];
@@ -184,7 +184,7 @@ static void pinned_threads_demand_cpus_of_their_node(void **state)
 /* A home ends if threads are pinned elsewhere later, and use its memory there. */
 static void threads_pinned_later_end_a_home(void **state)
 {
-	static const double parts[NODES] = {0, 0.3, 0, 0.7};
+	static double parts[NODES] = {0, 0.3, 0, 0.7};
 	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.home = 3;
@@ -198,7 +198,7 @@ static void threads_pinned_later_end_a_home(void **state)
 /* Its free threads are not queued because of its pinned ones on other nodes. */
 static void homes_do_not_yield_to_threads_pinned_elsewhere(void **state)
 {
-	static const double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
+	static double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
 	bool given_up;
 	(void)state;
 	struct nm_place_group group = group_of(5, ran, on_3);
@@ -214,9 +214,9 @@ static void homes_do_not_yield_to_threads_pinned_elsewhere(void **state)
 
 /* Two threads may use one CPU of node 0 and two of node 2, and run and have their memory on node 0.
  */
-static const double on_0[NODES] = {1, 0, 0, 0}, two_on_0[NODES] = {2, 0, 0, 0};
-static const double uneven[NODES] = {1, 0, 2, 0}, none_beyond[NODES] = {0};
-static const bool nodes_0_and_2[NODES] = {true, false, true, false};
+static double on_0[NODES] = {1, 0, 0, 0}, two_on_0[NODES] = {2, 0, 0, 0};
+static double uneven[NODES] = {1, 0, 2, 0}, none_beyond[NODES] = {0};
+static bool nodes_0_and_2[NODES] = {true, false, true, false};
 
 static struct nm_place_group confined(void)
 {
@@ -249,7 +249,7 @@ static void demand_elsewhere_fills_no_room(void **state)
 /* The load of others on CPUs that the group cannot use takes no room from it. */
 static void load_on_other_cpus_does_not_count(void **state)
 {
-	static const double beyond[NODES] = {0, 0, 6, 0}, all[NODES] = {1, 0, 2, 0};
+	static double beyond[NODES] = {0, 0, 6, 0}, all[NODES] = {1, 0, 2, 0};
 	(void)state;
 	struct nm_place_group group = confined();
 	nodes[2].cores = 8;
@@ -265,7 +265,7 @@ static void load_on_other_cpus_does_not_count(void **state)
 /* Two processes with one CPU between them on node 0. */
 static void groups_do_not_share_the_room(void **state)
 {
-	static const double one_on_0[NODES] = {1, 0, 0, 0};
+	static double one_on_0[NODES] = {1, 0, 0, 0};
 	struct nm_place_proposal found[2];
 	(void)state;
 	struct nm_place_group groups[2] = {confined(), confined()};
@@ -298,9 +298,9 @@ static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
 /* Programs wait for the CPUs that they may use: idle CPUs elsewhere do not count. */
 static void threads_leave_a_full_node_of_their_cpuset(void **state)
 {
-	static const double ran[NODES] = {1, 1, 0, 0}, parts[NODES] = {0.5, 0.5, 0, 0};
-	static const double room[NODES] = {2, 2, 0, 0}, beyond[NODES] = {0};
-	static const bool allowed[NODES] = {true, true, false, false};
+	static double ran[NODES] = {1, 1, 0, 0}, parts[NODES] = {0.5, 0.5, 0, 0};
+	static double room[NODES] = {2, 2, 0, 0}, beyond[NODES] = {0};
+	static bool allowed[NODES] = {true, true, false, false};
 	(void)state;
 	struct nm_place_group group = group_of(2, ran, parts);
 	struct nm_place_proposal found;
@@ -320,11 +320,11 @@ static void threads_leave_a_full_node_of_their_cpuset(void **state)
 /* ---- memory that cannot follow ---- */
 
 /* One thread runs on node 2, far from its memory on node 0. */
-static const double run_2[NODES] = {0, 0, 1, 0}, mem_0[NODES] = {1, 0, 0, 0};
+static double run_2[NODES] = {0, 0, 1, 0}, mem_0[NODES] = {1, 0, 0, 0};
 
 static void confined_memory_is_joined_or_left(void **state)
 {
-	static const bool only_0[NODES] = {true, false, false, false};
+	static bool only_0[NODES] = {true, false, false, false};
 	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.may_hold = only_0;
@@ -343,7 +343,7 @@ static void confined_memory_is_joined_or_left(void **state)
 
 static void memory_comes_to_where_it_may_be(void **state)
 {
-	static const bool only_2[NODES] = {false, false, true, false};
+	static bool only_2[NODES] = {false, false, true, false};
 	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.may_hold = only_2;
@@ -379,9 +379,9 @@ static void pinned_memory_is_where_it_is(void **state)
 /* No memory is moved to a node that has none, so that it needs no room there. */
 static void a_node_without_memory_may_be_a_home(void **state)
 {
-	static const double run_3[NODES] = {0, 0, 0, 1}, on_2[NODES] = {0, 0, 1, 0};
-	static const bool not_1[NODES] = {true, false, true, true};
-	static const bool cpus_1_and_3[NODES] = {false, true, false, true};
+	static double run_3[NODES] = {0, 0, 0, 1}, on_2[NODES] = {0, 0, 1, 0};
+	static bool not_1[NODES] = {true, false, true, true};
+	static bool cpus_1_and_3[NODES] = {false, true, false, true};
 	(void)state;
 	struct nm_place_group group = group_of(1, run_3, mem_0);
 	group.may_hold = not_1;
@@ -400,7 +400,7 @@ static void a_node_without_memory_may_be_a_home(void **state)
 /* Three quarters are memory of a device (node 1): they count where they are. */
 static void memory_of_a_device_stays(void **state)
 {
-	static const double parts[NODES] = {0.25, 0.75, 0, 0}, run_3[NODES] = {0, 0, 0, 1};
+	static double parts[NODES] = {0.25, 0.75, 0, 0}, run_3[NODES] = {0, 0, 0, 1};
 	(void)state;
 	struct nm_place_group group = group_of(1, run_3, parts);
 	nodes[1] = (struct nm_place_node){.is_device = true};
@@ -419,7 +419,7 @@ static void memory_of_a_device_stays(void **state)
 /* Memory has been pinned since, or the cpuset was changed. */
 static void a_home_ends_when_its_memory_cannot_follow(void **state)
 {
-	static const bool only_0[NODES] = {true, false, false, false};
+	static bool only_0[NODES] = {true, false, false, false};
 	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.home = 2;

@@ -63,8 +63,8 @@ static void no_memory_leaves_the_node_of_pinned_threads(const char *numa_maps)
 	assert_true(home_state->home == 1 || home_state->home == -1);
 	assert_true(home_state->migration.state != NM_MIGRATION_DONE || home_state->home == 1);
 	assert_int_equal(fake_mover.submitted, 0);
-	assert_true(home_state->demand_cpus > 2.5);
-	assert_true(home_state->ran_on[1] > 1.5);
+	assert_true(home_state->input.demand_cpus > 2.5);
+	assert_true(home_state->input.ran_on[1] > 1.5);
 	for (uint32_t tid = 1002; tid <= 1003; tid++) /* as their owner has set them */
 		assert_int_equal(fake_get(world.fake, tid)->mask, 1U << tid % 1000);
 	fake_asked.numa_maps = NULL;
@@ -94,7 +94,7 @@ static void excluded_threads_keep_their_memory(void **state)
 	live_s(30);
 	assert_true(state_of(1000)->home == 1 || state_of(1000)->home == -1);
 	assert_int_equal(fake_mover.submitted, 0);
-	assert_true(state_of(1000)->demand_cpus > 2.5);
+	assert_true(state_of(1000)->input.demand_cpus > 2.5);
 	fake_asked.numa_maps = NULL;
 }
 
@@ -258,7 +258,7 @@ static void assert_refusal_is_learnt(int error, unsigned tries)
 	begin_away();
 	live_s(50);
 	assert_int_equal(moves_away, tries);
-	assert_true(state_of(1000)->immovable);
+	assert_true(state_of(1000)->input.memory_stays);
 	assert_true(state_of(1000)->home == 1 || state_of(1000)->home == -1);
 	fake_asked.numa_maps = NULL;
 }
@@ -298,7 +298,7 @@ static void memory_beyond_the_limit_is_not_tried(void **state)
 	fake_get(world.fake, 1000)->rss_kb = 2U << 20;
 	live_s(50);
 	assert_int_equal(moves_away, 0);
-	assert_true(state_of(1000)->held_share == 1);
+	assert_true(state_of(1000)->input.held_share == 1);
 	fake_asked.numa_maps = NULL;
 }
 
@@ -317,7 +317,7 @@ static void waiting_for_a_worker_is_no_refusal(void **state)
 	begin_away();
 	live_s(50);
 	assert_true(moves_away > 2);
-	assert_false(state_of(1000)->immovable);
+	assert_false(state_of(1000)->input.memory_stays);
 	fake_asked.numa_maps = NULL;
 }
 

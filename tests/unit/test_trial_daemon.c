@@ -65,8 +65,8 @@ static void control_gets_no_home_and_counts_as_free(void **state)
 		assert_int_equal(one->reason, NM_PLACE_LEFT_ALONE);
 		/* It may run on every node, and demands CPUs there. */
 		for (unsigned k = 0; k < NODES; k++) {
-			assert_true(one->allowed[k]);
-			assert_true(one->fixed_on[k] == 0);
+			assert_true(one->input.allowed[k]);
+			assert_true(one->input.fixed_on[k] == 0);
 		}
 		assert_true(one->movable_cpus > 1.5);
 	}

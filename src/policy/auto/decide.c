@@ -271,8 +271,8 @@ static struct nm_home_reason reason_of(const struct nm_placement *placement,
 						  (double)proposal->bytes_away);
 	struct nm_home_reason ret = {
 		.reason = proposal->reason,
-		.threads = state->running,
-		.demand_cpus = state->demand_cpus,
+		.threads = state->input.running,
+		.demand_cpus = state->input.demand_cpus,
 		.age_s = process->age_s,
 		.distance_now = proposal->distance_now,
 		.distance_home = proposal->distance_home,
@@ -300,11 +300,11 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	}
 	state->decision = (*round->next_id)++;
 	state->home = proposal->node;
-	state->home_max_running = state->max_running;
+	state->input.home_max_running = state->input.max_running;
 	state->expected_gain = proposal->gain;
 	state->stalled = proposal->candidates[0].at.stalled;
 	/* Only what was known then. */
-	state->home_immovable = staying >= 0.5;
+	state->input.home_despite_memory = staying >= 0.5;
 	state->decided_ns = state->placed_ns = round->snapshot->time_ns;
 	state->judged = false;
 	state->trend = placement->trend;

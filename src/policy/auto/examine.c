@@ -105,12 +105,12 @@ static void release_demand(struct nm_placement *placement, struct nm_home_state 
 	if (!state)
 		return;
 	for (unsigned k = 0; k < placement->nr_nodes; k++) {
-		placement->nodes[k].busy_cpus -= state->ran_on[k];
-		state->ran_on[k] = state->fixed_on[k] = 0;
+		placement->nodes[k].busy_cpus -= state->input.ran_on[k];
+		state->input.ran_on[k] = state->input.fixed_on[k] = 0;
 	}
-	state->demand_cpus = state->wanted_cpus = 0;
+	state->input.demand_cpus = state->input.wanted_cpus = 0;
 	state->movable_cpus = state->movable_wanted_cpus = 0;
-	state->running = 0;
+	state->input.running = 0;
 }
 
 bool nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,

@@ -27,24 +27,25 @@ static void init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double *arrays = nm_must(calloc(1, nr_nodes * (9 * sizeof(double) + 3 * sizeof(bool))));
+	bool *flags = (bool *)(arrays + 9 * (size_t)nr_nodes);
 	*(struct nm_home_state *)cell = (struct nm_home_state){
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
-		.traffic = NAN,
 		.before = {.distance = NAN, .performance = NAN},
 		.recent = {.distance = NAN, .performance = NAN},
-		.ran_on = arrays,
-		.memory_on = arrays + nr_nodes,
-		.has_run_on = arrays + 2 * (size_t)nr_nodes,
-		.located_on = arrays + 3 * (size_t)nr_nodes,
-		.fixed_on = arrays + 4 * (size_t)nr_nodes,
-		.fixed_has_run_on = arrays + 5 * (size_t)nr_nodes,
+		.input = {.traffic = NAN,
+			  .ran_on = arrays,
+			  .has_run_on = arrays + nr_nodes,
+			  .fixed_on = arrays + 2 * (size_t)nr_nodes,
+			  .fixed_has_run_on = arrays + 3 * (size_t)nr_nodes,
+			  .allowed = flags,
+			  .may_hold = flags + nr_nodes},
+		.memory_on = arrays + 4 * (size_t)nr_nodes,
+		.located_on = arrays + 5 * (size_t)nr_nodes,
 		.room = arrays + 6 * (size_t)nr_nodes,
 		.beyond = arrays + 7 * (size_t)nr_nodes,
 		.stays_on = arrays + 8 * (size_t)nr_nodes,
-		.allowed = (bool *)(arrays + 9 * (size_t)nr_nodes),
-		.has_fixed = (bool *)(arrays + 9 * (size_t)nr_nodes) + nr_nodes,
-		.may_hold = (bool *)(arrays + 9 * (size_t)nr_nodes) + 2 * (size_t)nr_nodes,
+		.has_fixed = flags + 2 * (size_t)nr_nodes,
 	};
 }
 
@@ -53,8 +54,8 @@ static void clear_home_state(void *context, void *cell)
 {
 	struct nm_home_state *state = cell;
 	(void)context;
-	free(state->ran_on);
-	state->ran_on = NULL;
+	free(state->input.ran_on);
+	state->input.ran_on = NULL;
 }
 
 static void *open_placement(const struct nm_topology *topology, double page_bytes)
@@ -88,8 +89,8 @@ static void close_placement(void *state)
 
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state)
 {
-	for (unsigned k = 0; state->ran_on && k < placement->nr_nodes; k++)
-		placement->nodes[k].busy_cpus -= state->ran_on[k];
+	for (unsigned k = 0; state->input.ran_on && k < placement->nr_nodes; k++)
+		placement->nodes[k].busy_cpus -= state->input.ran_on[k];
 	clear_home_state(NULL, state);
 }
 
@@ -114,15 +115,15 @@ static void update_movability(const struct nm_snapshot *snapshot, const struct n
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		const struct nm_node *node = &topology->nodes[k];
 		bool barred = node->os_id < 64 && (one->barred_mems >> node->os_id & 1);
-		state->may_hold[k] = !barred && (memory_bytes == 0 || node->memory_bytes > 0);
+		state->input.may_hold[k] = !barred && (memory_bytes == 0 || node->memory_bytes > 0);
 	}
 	if (state->barred_mems != one->barred_mems)
-		state->immovable = false; /* what was refused may be possible now */
+		state->input.memory_stays = false; /* what was refused may be possible now */
 	state->barred_mems = one->barred_mems;
-	state->held_share = one->keeps_memory ? 1
-			    : one->anon_bytes > 0
-				    ? fmin((double)one->held_bytes / (double)one->anon_bytes, 1)
-				    : 0;
+	state->input.held_share =
+		one->keeps_memory     ? 1
+		: one->anon_bytes > 0 ? fmin((double)one->held_bytes / (double)one->anon_bytes, 1)
+				      : 0;
 }
 
 /* Returns the part of all of its memory that stays where it is. */
@@ -160,7 +161,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 	if (!state->located)
 		assume_staying(state, snapshot->topology->nr_nodes);
 	update_movability(snapshot, one, state);
-	state->cpu_limit = one->cpu_limit;
+	state->input.cpu_limit = one->cpu_limit;
 	state->left_alone = one->left_alone;
 }
 
@@ -297,7 +298,7 @@ bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, ui
 	bool again = !state->located && now_ns - state->location.asked_ns >= ASKED_AGAIN_NS;
 	bool unknown = (state->home < 0 || !state->located) &&
 		       (never || again || has_grown(state, state->location.anon_bytes));
-	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->running == 0 ||
+	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->input.running == 0 ||
 	    state->location.ticket)
 		return false;
 	/* Accesses show the location, but not which of the memory stays. */
@@ -324,10 +325,10 @@ static void schedule_migration(struct nm_home_state *state, const struct nm_topo
 		all += share;
 		distance += share * nm_topology_distance(topology, state->home, (int)k);
 	}
-	if (!(away > 0 && away >= AWAY_MIN * all) || !state->may_hold[state->home])
+	if (!(away > 0 && away >= AWAY_MIN * all) || !state->input.may_hold[state->home])
 		return;
 	if (!has_grown(state, state->migration.ended_bytes)) {
-		state->immovable = true; /* it has not moved */
+		state->input.memory_stays = true; /* it has not moved */
 		return;
 	}
 	state->migration.state = NM_MIGRATION_DEFERRED;

@@ -12,21 +12,21 @@
 /* Discards the values of the last interval. */
 static void clear_interval(struct nm_home_state *state, unsigned nr_nodes)
 {
-	memset(state->ran_on, 0, nr_nodes * sizeof(*state->ran_on));
+	memset(state->input.ran_on, 0, nr_nodes * sizeof(*state->input.ran_on));
 	memset(state->memory_on, 0, nr_nodes * sizeof(*state->memory_on));
-	memset(state->fixed_on, 0, nr_nodes * sizeof(*state->fixed_on));
+	memset(state->input.fixed_on, 0, nr_nodes * sizeof(*state->input.fixed_on));
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		state->allowed[k] = true;
+		state->input.allowed[k] = true;
 		state->has_fixed[k] = false;
 	}
 	state->has_movable = state->is_restricted = state->has_everywhere = false;
 	state->nr_affinities = 0;
-	state->run_s = state->delay_s = state->wanted_cpus = state->accesses = 0;
+	state->run_s = state->delay_s = state->input.wanted_cpus = state->accesses = 0;
 	state->movable_wanted_cpus = state->local = 0;
 	state->runs = 0;
-	state->traffic = NAN;
-	state->running = 0;
-	state->creating = state->yields = false;
+	state->input.traffic = NAN;
+	state->input.running = 0;
+	state->input.creating = state->input.yields = false;
 }
 
 /* Returns whether it will not move. A thread that is left alone runs where the scheduler puts it.
@@ -41,7 +41,7 @@ static void add_demand(struct nm_home_state *state, const struct nm_snap_thread 
 {
 	if (thread->yields)
 		return;
-	state->wanted_cpus += wanted_cpus;
+	state->input.wanted_cpus += wanted_cpus;
 	if (!is_fixed(thread))
 		state->movable_wanted_cpus += wanted_cpus;
 }
@@ -69,7 +69,7 @@ static void add_fixed(const struct nm_topology *topology, const struct nm_snap_t
 		return;
 	state->has_fixed[node] = true;
 	if (ran > 0)
-		state->fixed_on[node] += ran;
+		state->input.fixed_on[node] += ran;
 }
 
 static void add_affinity(const struct nm_snap_thread *thread, double ran,
@@ -153,14 +153,14 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 	const struct nm_topology *topology = snapshot->topology;
 	int here = nm_topology_node_of_cpu(topology, thread->main_cpu);
 	if (thread->yields) { /* no load for others, as in the snapshot's load of CPUs */
-		state->yields |= thread->active;
+		state->input.yields |= thread->active;
 		ran = 0;
 	}
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		state->memory_on[k] += thread->accesses[k];
 		state->accesses += thread->accesses[k];
-		state->allowed[k] =
-			state->allowed[k] &&
+		state->input.allowed[k] =
+			state->input.allowed[k] &&
 			(thread->everywhere || is_fixed(thread) ||
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
@@ -169,11 +169,12 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 	else
 		add_affinity(thread, ran, state);
 	state->local += here >= 0 ? thread->accesses[here] : 0;
-	state->running += thread->active && !thread->yields;
+	state->input.running += thread->active && !thread->yields;
 	if (thread->traffic >= 0)
-		state->traffic = fmax(state->traffic, 0) + thread->traffic; /* NaN: none yet */
+		state->input.traffic =
+			fmax(state->input.traffic, 0) + thread->traffic; /* NaN: none yet */
 	if (here >= 0 && ran > 0)
-		state->ran_on[here] += ran;
+		state->input.ran_on[here] += ran;
 }
 
 /* Returns the node on which memory is allocated for threads on this one: the nearest that may hold
@@ -182,8 +183,8 @@ static unsigned touched_from(const struct nm_topology *topology, const struct nm
 			     unsigned node)
 {
 	unsigned best = node;
-	for (unsigned k = 0; !state->may_hold[node] && k < topology->nr_nodes; k++)
-		if (state->may_hold[k] &&
+	for (unsigned k = 0; !state->input.may_hold[node] && k < topology->nr_nodes; k++)
+		if (state->input.may_hold[k] &&
 		    (best == node || nm_topology_distance(topology, (int)node, (int)k) <
 					     nm_topology_distance(topology, (int)node, (int)best)))
 			best = k;
@@ -198,35 +199,36 @@ static void update_demand(struct nm_home_state *state, const struct nm_snapshot 
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
-	state->wanted_cpus = nm_place_allowed_cpus(state->wanted_cpus, state->cpu_limit);
-	state->movable_wanted_cpus = fmin(state->movable_wanted_cpus, state->wanted_cpus);
+	state->input.wanted_cpus =
+		nm_place_allowed_cpus(state->input.wanted_cpus, state->input.cpu_limit);
+	state->movable_wanted_cpus = fmin(state->movable_wanted_cpus, state->input.wanted_cpus);
 	update_room(snapshot, state);
-	state->demand_cpus = fmax(state->wanted_cpus, keep * state->demand_cpus);
+	state->input.demand_cpus = fmax(state->input.wanted_cpus, keep * state->input.demand_cpus);
 	state->movable_cpus = fmax(state->movable_wanted_cpus, keep * state->movable_cpus);
-	double ran = nm_place_sum(state->ran_on, nr_nodes);
-	if (state->traffic >= 0) {
-		state->traffic_bytes = state->traffic_bytes * keep + state->traffic * since_s;
+	double ran = nm_place_sum(state->input.ran_on, nr_nodes);
+	if (state->input.traffic >= 0) {
+		state->traffic_bytes = state->traffic_bytes * keep + state->input.traffic * since_s;
 		state->traffic_run_s = state->traffic_run_s * keep + ran * since_s;
 	}
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		state->has_run_on[touched_from(snapshot->topology, state, k)] +=
-			state->ran_on[k] * since_s;
-		state->fixed_has_run_on[k] =
-			state->has_fixed[k]
-				? state->fixed_has_run_on[k] + state->fixed_on[k] * since_s
-				: 0;
-		state->allowed[k] = state->allowed[k] && state->has_movable;
+		state->input.has_run_on[touched_from(snapshot->topology, state, k)] +=
+			state->input.ran_on[k] * since_s;
+		state->input.fixed_has_run_on[k] =
+			state->has_fixed[k] ? state->input.fixed_has_run_on[k] +
+						      state->input.fixed_on[k] * since_s
+					    : 0;
+		state->input.allowed[k] = state->input.allowed[k] && state->has_movable;
 	}
 	/* Many light threads count as the number of CPUs that they demand. */
-	if (state->running < round(state->wanted_cpus))
-		state->running = (unsigned)round(state->wanted_cpus);
-	if (state->max_running < state->running) {
-		state->max_running = state->running;
+	if (state->input.running < round(state->input.wanted_cpus))
+		state->input.running = (unsigned)round(state->input.wanted_cpus);
+	if (state->input.max_running < state->input.running) {
+		state->input.max_running = state->input.running;
 		state->grown_ns = snapshot->time_ns;
 	}
 	for (unsigned k = 0; state->accesses > 0 && k < nr_nodes; k++)
 		state->memory_on[k] /= state->accesses;
-	if (state->home < 0 && state->running > 0)
+	if (state->home < 0 && state->input.running > 0)
 		state->observed_s += since_s;
 	state->measured_ns = snapshot->time_ns;
 	nm_placement_add_loss(snapshot->topology, state, snapshot->time_ns, since_s);
@@ -278,7 +280,7 @@ static void add_measure(struct nm_place_measure *measure, const struct nm_home_s
 	blend(&measure->performance, &measure->performance_variance, run_s,
 	      sums->instructions / sums->run_share, sums->run_share > 0 ? state->run_s : 0);
 	if (ran > 0)
-		measure->threads += state->run_s / ran * (state->running - measure->threads);
+		measure->threads += state->run_s / ran * (state->input.running - measure->threads);
 	measure->intervals = measure->intervals * keep + (state->run_s > 0);
 	measure->run_s = ran;
 	measure->delay_s = measure->delay_s * keep + state->delay_s;
@@ -433,7 +435,7 @@ void nm_placement_follow(struct nm_placement *placement, const struct nm_snapsho
 		if (!sees_accesses)
 			sums[i].accesses = state->accesses = 0;
 		if (state->run_s > 0) /* one that was not off the CPU ran all the time */
-			state->burst_s = state->run_s / fmax(state->runs, 1);
+			state->input.burst_s = state->run_s / fmax(state->runs, 1);
 		update_demand(state, snapshot,
 			      since_measured_s(state, snapshot->time_ns, interval_s));
 		struct nm_place_measure earlier = state->recent;
@@ -476,10 +478,10 @@ static void add_process_times(const struct nm_process_times *process, struct nm_
 		const struct nm_thread_times *times = &process->times[i];
 		run_s += (double)times->run_ns / second;
 		runs += (double)times->runs;
-		state->creating |= process->figures[i].tid != process->pid &&
-				   (double)times->length_ns < NM_PLACE_MIN_AGE_S * second;
+		state->input.creating |= process->figures[i].tid != process->pid &&
+					 (double)times->length_ns < NM_PLACE_MIN_AGE_S * second;
 	}
-	state->burst_s = run_s / fmax(runs, 1);
+	state->input.burst_s = run_s / fmax(runs, 1);
 }
 
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -491,8 +493,8 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	struct nm_home_state *state = nm_home_state_find(placement, process->pid);
 	nm_home_state_update(snapshot, 0, state);
 	for (unsigned k = 0; k < nr_nodes; k++)
-		placement->nodes[k].busy_cpus -= state->ran_on[k];
-	double traffic = state->traffic;
+		placement->nodes[k].busy_cpus -= state->input.ran_on[k];
+	double traffic = state->input.traffic;
 	clear_interval(state, nr_nodes);
 	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
@@ -502,9 +504,9 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 		add_demand(state, thread, wanted_cpus_of(&process->times[k]));
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
-		placement->nodes[k].busy_cpus += state->ran_on[k];
+		placement->nodes[k].busy_cpus += state->input.ran_on[k];
 	add_process_times(process, state);
 	update_demand(state, snapshot, since_measured_s(state, snapshot->time_ns, age_s));
-	if (isnan(state->traffic)) /* the interval has just begun */
-		state->traffic = traffic;
+	if (isnan(state->input.traffic)) /* the interval has just begun */
+		state->input.traffic = traffic;
 }

@@ -56,7 +56,7 @@ static void update_migration(const struct nm_placement *placement, struct nm_hom
 {
 	struct nm_memory_migration *migration = &state->migration;
 	state->lost_s +=
-		interval_s * nm_place_lost_cpus(state->demand_cpus, migration->away_distance);
+		interval_s * nm_place_lost_cpus(state->input.demand_cpus, migration->away_distance);
 	bool worthwhile = nm_place_expected_rest(state->lost_s) >= cost_s(placement, state) &&
 			  may_move_memory(state) && !reclaimed[state->home] &&
 			  !nm_home_state_is_suspended(state) && now_ns >= migration->retry_ns;
@@ -159,7 +159,7 @@ static bool refuse(struct nm_home_state *state, int error)
 			return state->migration.failed = true;
 		break;
 	}
-	state->immovable = true; /* until its cpuset changes */
+	state->input.memory_stays = true; /* until its cpuset changes */
 	return false;
 }
 
@@ -223,7 +223,7 @@ void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_r
 	bool unknown = !nm_home_state_shares(state) && 2 * result->bytes < state->anon_bytes;
 	if (unknown)
 		state->location.anon_bytes = 0; /* so that its location is queried again */
-	if (result->error != 0 || unknown || state->immovable)
+	if (result->error != 0 || unknown || state->input.memory_stays)
 		return;
 	move_location(state, nr_nodes);
 }

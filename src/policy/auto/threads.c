@@ -19,7 +19,8 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 {
 	if (state->home >= 0)
 		return nm_home_state_is_suspended(state) ? -1 : state->home;
-	if (!nm_placement_may_hold(placement, state) || state->burst_s < COMPUTES_AT_A_TIME_S ||
+	if (!nm_placement_may_hold(placement, state) ||
+	    state->input.burst_s < COMPUTES_AT_A_TIME_S ||
 	    snapshot->time_ns - state->grown_ns < STEADY_NS || !thread->movable ||
 	    !(thread->run_share >= COMPUTES))
 		return -1;
@@ -29,8 +30,9 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 /* On a crowded CPU a thread that never sleeps runs for short times, too. */
 static bool computes(const struct nm_home_state *state)
 {
-	return state->burst_s >= COMPUTES_AT_A_TIME_S ||
-	       (state->running > 0 && state->demand_cpus >= NEVER_SLEEPS * state->running);
+	return state->input.burst_s >= COMPUTES_AT_A_TIME_S ||
+	       (state->input.running > 0 &&
+		state->input.demand_cpus >= NEVER_SLEEPS * state->input.running);
 }
 
 /* Returns whether most of its memory is on the node, or is being moved there. */

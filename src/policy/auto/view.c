@@ -42,14 +42,14 @@ void nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_s
 		double *beside = &placement->other_cpus[k], ran = 0;
 		placement->max_traffic = fmax(placement->max_traffic, placement->nodes[k].traffic);
 		for (size_t i = 0; i < placement->processes.count; i++)
-			ran += nm_home_state_at(placement, i)->ran_on[k];
+			ran += nm_home_state_at(placement, i)->input.ran_on[k];
 		*beside += (fmax(placement->nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
 			   (interval_s + NM_PLACE_OBSERVED_S);
 		placement->nodes[k].busy_cpus = ran + *beside;
 		demand += *beside;
 	}
 	for (size_t i = 0; i < placement->processes.count; i++)
-		demand += nm_home_state_at(placement, i)->wanted_cpus;
+		demand += nm_home_state_at(placement, i)->input.wanted_cpus;
 	placement->recent_demand += (demand - placement->recent_demand) * interval_s /
 				    (interval_s + NM_PLACE_OBSERVED_S);
 }
@@ -64,44 +64,24 @@ static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 			     struct nm_place_group *ret)
 {
-	*ret = (struct nm_place_group){
-		.pid = state->pid,
-		.demand_cpus = state->demand_cpus,
-		.wanted_cpus = state->wanted_cpus,
-		.fixed_cpus = fmax(state->demand_cpus - state->movable_cpus, 0),
-		.running = state->running,
-		.creating = state->creating,
-		.yields = state->yields,
-		.max_running = state->max_running,
-		.burst_s = state->burst_s,
-		.memory_stays = state->immovable,
-		.home_despite_memory = state->home_immovable,
-		.age_s = seconds_since(now_ns, state->program_ns),
-		.observed_s = state->nr_rollbacks > 0 ? INFINITY : state->observed_s,
-		.cpu_limit = state->cpu_limit,
-		.anon_bytes = nm_home_state_bytes(state),
-		.distance = state->recent.accesses >= NM_PLACE_MIN_ACCESSES ? state->recent.distance
-									    : (double)NAN,
-		.traffic = state->traffic,
-		.cpu_traffic =
-			state->traffic_run_s > 0 ? state->traffic_bytes / state->traffic_run_s : 0,
-		.ran_on = state->ran_on,
-		.fixed_on = state->fixed_on,
-		.fixed_has_run_on = state->fixed_has_run_on,
-		.memory_on = nm_home_state_shares(state),
-		.has_run_on = state->has_run_on,
-		.allowed = state->allowed,
-		.may_hold = state->may_hold,
-		.held_share = state->held_share,
-		.stays_on = state->has_staying ? state->stays_on : NULL,
-		.room = state->is_restricted ? state->room : NULL,
-		.beyond = state->is_restricted ? state->beyond : NULL,
-		.home = state->home,
-		.home_reason = state->reason,
-		.home_max_running = state->home_max_running,
-		.barred = state->left_alone || now_ns < state->barred_until_ns,
-		.awaits_query = nm_home_state_awaits_query(state, now_ns),
-	};
+	*ret = state->input;
+	ret->pid = state->pid;
+	ret->home = state->home;
+	ret->home_reason = state->reason;
+	ret->fixed_cpus = fmax(ret->demand_cpus - state->movable_cpus, 0);
+	ret->age_s = seconds_since(now_ns, state->program_ns);
+	ret->observed_s = state->nr_rollbacks > 0 ? INFINITY : state->observed_s;
+	ret->anon_bytes = nm_home_state_bytes(state);
+	ret->distance = state->recent.accesses >= NM_PLACE_MIN_ACCESSES ? state->recent.distance
+									: (double)NAN;
+	if (state->traffic_run_s > 0)
+		ret->cpu_traffic = state->traffic_bytes / state->traffic_run_s;
+	ret->memory_on = nm_home_state_shares(state);
+	ret->stays_on = state->has_staying ? state->stays_on : NULL;
+	ret->room = state->is_restricted ? state->room : NULL;
+	ret->beyond = state->is_restricted ? state->beyond : NULL;
+	ret->barred = state->left_alone || now_ns < state->barred_until_ns;
+	ret->awaits_query = nm_home_state_awaits_query(state, now_ns);
 }
 
 void nm_placement_view_build(const struct nm_placement *placement,
@@ -147,6 +127,6 @@ void nm_placement_add_loss(const struct nm_topology *topology, struct nm_home_st
 				     state->observed_s >= NM_PLACE_OBSERVED_S;
 	if (met)
 		since_s = fmax(fmin(group.age_s, PAST_S), since_s);
-	state->lost_s +=
-		since_s * nm_place_lost_cpus(state->demand_cpus, nm_place_distance(&none, &group));
+	state->lost_s += since_s * nm_place_lost_cpus(state->input.demand_cpus,
+						      nm_place_distance(&none, &group));
 }
