@@ -15,8 +15,8 @@ struct nm_assignment {
 	uint64_t start_ticks, adopted_ns;
 	int node;	   /* index; -1: none, it was only moved */
 	uint64_t decision; /* for which it was moved; 0: it was not moved */
-	bool by_home;	/* policy "auto" decides whether it is moved again */
-	bool elsewhere; /* in the last interval */
+	bool by_home;	   /* policy "auto" decides whether it is moved again */
+	bool elsewhere;	   /* in the last interval */
 	/* How often it was taken away since it last stayed for 3 s, and how often it was left alone
 	 * for that since its start. */
 	unsigned taken, rests;
@@ -31,7 +31,7 @@ struct nm_assignments {
 	uint32_t *wanting;	  /* per node: threads that want a CPU, in the last interval */
 	uint32_t *sharing;	  /* the same per CPU, of nr_cpus */
 	unsigned nr_cpus;
-	double crowding;	  /* such threads for each CPU of the machine, at least 1 */
+	double crowding; /* such threads for each CPU of the machine, at least 1 */
 	unsigned nr_nodes;
 };
 

@@ -80,8 +80,9 @@ void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *t
  * or waited all the time.
  */
 
-#define NM_WAIT_SHARE 0.1 /* share of the interval from which on a thread counts as waiting for a
-			   * CPU */
+#define NM_WAIT_SHARE                                                                              \
+	0.1 /* share of the interval from which on a thread counts as waiting for a                \
+	     * CPU */
 
 /* The gap is the load per CPU of the fullest node minus that of the emptiest. */
 struct nm_balance_state {
@@ -114,16 +115,16 @@ struct nm_balancer_thread_state {
 struct nm_residence {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint64_t rss_bytes;		 /* in this interval */
-	bool known;			 /* the next three fields are valid */
-	double *pages; /* R_p(i): on each node with CPUs, which represents others */
-	double resident;		 /* their sum */
-	uint64_t age_ns;		 /* of the count that they follow; 0: accesses of this
-					  * interval */
-	double *seen, samples;		 /* these accesses by node, and the number of samples */
-	double *counted;		 /* pages found on each node at counted_ns, in any unit */
-	uint64_t counted_ns;		 /* 0: never */
-	uint64_t due_ns;		 /* time of the next query */
+	uint64_t rss_bytes;    /* in this interval */
+	bool known;	       /* the next three fields are valid */
+	double *pages;	       /* R_p(i): on each node with CPUs, which represents others */
+	double resident;       /* their sum */
+	uint64_t age_ns;       /* of the count that they follow; 0: accesses of this
+				* interval */
+	double *seen, samples; /* these accesses by node, and the number of samples */
+	double *counted;       /* pages found on each node at counted_ns, in any unit */
+	uint64_t counted_ns;   /* 0: never */
+	uint64_t due_ns;       /* time of the next query */
 };
 
 struct nm_balancer_tally {
@@ -213,8 +214,8 @@ struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, 
 /* Notes the query about the process; error: 0, or -EAGAIN if it could not be sent. */
 void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
 			    uint64_t ticket, int error, const struct nm_snapshot *snapshot);
-/* Takes the answer: the pages found on each node, in any unit. One about a process that has ended is
- * ignored. */
+/* Takes the answer: the pages found on each node, in any unit. One about a process that has ended
+ * is ignored. */
 void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
 			   const double *pages, uint64_t now_ns);
 /* Returns an empty column of residences. */

@@ -86,11 +86,9 @@ struct nm_home_state {
 	enum nm_place_reason reason; /* reason for the home, or for having none */
 	uint64_t decision;	     /* 0: none yet */
 	uint64_t decided_ns;	     /* or when its memory was last being moved */
-	uint64_t barred_until_ns;
-	uint64_t refused_until_ns; /* its threads cannot be moved home until then */
-	unsigned nr_rollbacks;	   /* consecutive homes that were rolled back */
-	bool left_alone;	   /* as in struct nm_process: it gets no home */
-	bool held;		   /* threads are leased to the nodes on which they ran */
+	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
+	bool left_alone;	     /* as in struct nm_process: it gets no home */
+	bool held;		     /* threads are leased to the nodes on which they ran */
 	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
 	uint64_t stays_until; /* first interval in which it may change to a home, or back */
 	bool judged;
@@ -333,7 +331,6 @@ void nm_placement_add_loss(const struct nm_topology *topology, struct nm_home_st
 enum nm_home_end {
 	NM_HOME_EXPIRED, /* its reason has gone: nm_home_state.reason */
 	NM_HOME_YIELDED, /* the run queue of the node was full */
-	NM_HOME_ROLLED_BACK,
 };
 
 enum nm_home_action_kind {

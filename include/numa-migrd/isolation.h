@@ -13,8 +13,8 @@
 
 /* The result of the last reading; initially {0}. */
 struct nm_isolation {
-	uint64_t listed; /* hash of the isolated CPUs that the kernel lists */
-	uint64_t taken;	 /* hash of the online CPUs in partitions of any kind */
+	uint64_t listed;     /* hash of the isolated CPUs that the kernel lists */
+	uint64_t taken;	     /* hash of the online CPUs in partitions of any kind */
 	char found[4096];    /* list of the CPUs in isolated partitions, found among the cgroups */
 	char isolated[4096]; /* list of all isolated CPUs */
 	uint64_t walked_ns;

@@ -14,6 +14,7 @@ enum nm_verdict_kind {
 	NM_VERDICT_NEUTRAL,	 /* no clear change, or a fall without rules.rollback; of a
 				  * rollback: the thread arrived */
 	NM_VERDICT_ROLLED_BACK,	 /* fell by more than the margin: the move is rolled back */
+	NM_VERDICT_WORSE,	 /* the same of a home, which is only reported */
 	NM_VERDICT_CANCELLED,	 /* the thread never ran on its new node: its CPU affinity is
 				  * restored; only of moves of single threads */
 	NM_VERDICT_INCONCLUSIVE, /* too few samples, or the threads exited or were moved again

@@ -190,11 +190,11 @@ void nm_balancer_locate(struct nm_platform *platform, struct nm_balancer *balanc
 
 /* ---- migrations.c: decisions that move memory, until they cannot be rolled back any more ---- */
 
-/* A home, whose batches follow one another, or pages, which are one batch. */
+/* Pages, which are one batch. */
 struct nm_migration {
 	struct nm_decision decision;
 	uint64_t domain;
-	uint16_t owner; /* of pages: their process in the table of pages */
+	uint16_t owner; /* their process in the table of pages */
 	bool moving;	/* the mover has a batch */
 	bool roll_back; /* to be rolled back, and not yet submitted to the mover as a whole */
 	bool abandoned; /* what the batch moves is not remembered */
@@ -210,24 +210,22 @@ struct nm_migrations {
 /* Return the migration of this decision, or NULL, and the number of pages that can return. */
 struct nm_migration *nm_migration_find(const struct nm_migrations *migrations, uint64_t decision);
 uint64_t nm_migrations_remembered(const struct nm_migrations *migrations);
-/* Hands a batch over, and adds the migration `one`, unless this is its next batch. Returns 0 and
- * sets *batch to NULL, or the error of nm_mover_submit(). */
+/* Hands a batch over, and adds the migration `one`. Returns 0 and sets *batch to NULL, or the error
+ * of nm_mover_submit(). */
 int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
 		       const struct nm_migration *one, struct nm_page_batch **batch);
 /* Records where the pages of a batch were, while its domain has room within rollback_pages. Returns
  * the number of pages that can return. */
 uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm_migration *one,
 			       const struct nm_page_batch *batch, const struct nm_config *config);
-/* Hands over the pages that can return, as a batch of the new migration `as`, or of the same one
- * (NULL), and drops the migration unless the mover still has a batch of it. Returns 0; -ENOENT: no
- * page can return; -EAGAIN: the mover is full, and all is kept for the next call; or -EPERM. */
+/* Hands over the pages that can return, as a batch of the new migration `as`, and drops `one`.
+ * Returns 0; -EAGAIN: the mover is full, and all is kept for the next call; or -EPERM. */
 int nm_migration_roll_back(struct nm_migrations *migrations, struct nm_mover *mover,
 			   struct nm_migration *one, const struct nm_migration *as);
 /* NULL is allowed. */
 void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *one);
-/* Drops all migrations of this kind; roll_back: only those that are to be rolled back. */
-void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind kind,
-			bool roll_back);
+/* Drops all migrations; roll_back: only those that are to be rolled back. */
+void nm_migrations_drop(struct nm_migrations *migrations, bool roll_back);
 /* The moved pages of this process get no verdict any more: nothing is remembered of them. */
 void nm_migrations_abandon(struct nm_migrations *migrations, uint32_t pid);
 
@@ -243,7 +241,6 @@ struct nm_home_memory {
 	const struct nm_topology *topology;
 	const struct nm_config *config;
 	struct nm_placement *placement;
-	struct nm_migrations *migrations;
 	struct nm_mover *mover;
 	struct nm_feedback *feedback;
 	uint64_t ticked_ns; /* end of the last interval */
@@ -258,11 +255,6 @@ void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *s
 void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns);
 /* Collects the results of the mover; adds the numbers of moved pages and of their bytes. */
 void nm_home_collect(const struct nm_home_memory *memory, uint64_t *pages, uint64_t *bytes);
-/* Ends the migration of a process that loses its home, or has ended. rolls_back: its memory returns
- * to its original location, as far as that is known, including memory that the mover is still
- * moving. */
-void nm_home_end_migration(const struct nm_home_memory *memory, uint32_t pid, uint64_t decision,
-			   bool rolls_back);
 /* Hands memory to the mover if its migration is worth the cost, in descending order of lost time
  * per byte. interval_s: time since the last interval, or 0. */
 void nm_home_migrate(const struct nm_home_memory *memory, double interval_s);

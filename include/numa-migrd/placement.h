@@ -246,8 +246,8 @@ double nm_place_domain_median(struct nm_place_change *changes, size_t count, dou
  * have enough accesses, unless the number of threads has changed: that is another program. Nearer
  * memory behind a full controller is no improvement. A change counts, and none is found, only if
  * twice its standard error is below the tolerance; otherwise the judgement is inconclusive. In any
- * case it is rolled back if the group waits 20 % longer for a CPU than before, and than other
- * processes do, while CPUs on other nodes are idle. Called by the tick.
+ * case it is worse if the group waits 20 % longer for a CPU than before, and than other processes
+ * do, while CPUs on other nodes are idle. Called by the tick.
  */
 struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
 				   const struct nm_place_measure *after,

@@ -178,7 +178,7 @@ enum nm_place_reason {
 	NM_PLACE_REMOTE,      /* a home: its threads wait for memory on other nodes */
 	NM_PLACE_WAITING,     /* a home: its threads wait for CPUs elsewhere */
 	NM_PLACE_HAS_HOME,    /* has a home */
-	NM_PLACE_BARRED,      /* rolled back before, or awaiting a verdict */
+	NM_PLACE_BARRED,      /* its home was given up in this interval */
 	NM_PLACE_YOUNG,	      /* may still be creating threads */
 	NM_PLACE_OBSERVED,    /* not observed without a home for long enough */
 	NM_PLACE_IDLE,	      /* uses too little CPU time */

@@ -16,8 +16,9 @@
 #include "numa-migrd/platform.h"
 
 #define NM_PROC_NICE_LOWEST 19
-#define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
-#define NM_PROC_BEFORE_EXEC 0x00000040U /* PF_FORKNOEXEC: it was forked, and has executed nothing */
+#define NM_PROC_KTHREAD 0x00200000U	/* PF_KTHREAD in field 9 of stat */
+#define NM_PROC_BEFORE_EXEC 0x00000040U /* PF_FORKNOEXEC: it was forked, and has executed nothing  \
+					 */
 /* PF_NO_SETAFFINITY: a thread of the kernel within a program (io_uring, vhost), or one that the
  * kernel has bound; sched_setaffinity(2) refuses it. */
 #define NM_PROC_NO_AFFINITY 0x04000000U

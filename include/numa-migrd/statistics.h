@@ -27,7 +27,7 @@
 
 /* Results of the homes assigned by policy "auto", and the memory moved to them. */
 struct nm_home_tally {
-	uint64_t granted, expired, yielded, rolled_back;
+	uint64_t granted, expired, yielded;
 	uint64_t pages, bytes;
 };
 

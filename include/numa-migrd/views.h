@@ -36,8 +36,8 @@ struct nm_view {
 	struct nm_roster *roster;
 	const struct nm_moves *moves;
 	const struct nm_assignments *assignments;
-	struct nm_memory *memory;	      /* NULL: pages are not tracked */
-	const struct nm_page_stage *pages;    /* NULL: pages are not moved */
+	struct nm_memory *memory;	   /* NULL: pages are not tracked */
+	const struct nm_page_stage *pages; /* NULL: pages are not moved */
 	enum nm_balancing_mode balancing_mode;
 	const struct nm_migrations *migrations;
 	const struct nm_placement *placement; /* NULL: no homes */

@@ -136,7 +136,7 @@ const char *nm_cell_color(const struct nm_field *column, const json_t *row)
 		return "\033[32m";
 	if (strcmp(text, "rolled-back") == 0 || strcmp(text, "failed") == 0)
 		return "\033[31m";
-	if (strcmp(text, "cancelled") == 0)
+	if (strcmp(text, "worse") == 0 || strcmp(text, "cancelled") == 0)
 		return "\033[33m";
 	return "";
 }

@@ -185,10 +185,14 @@ static int set_option(struct nm_ctl *ctl, int option)
 }
 
 static const struct option options[] = {
-	{"lines", required_argument, NULL, 'n'},	  {"json", no_argument, NULL, OPTION_JSON},
-	{"color", required_argument, NULL, OPTION_COLOR}, {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, OPTION_VERSION},	  {"minutes", required_argument, NULL, OPTION_MINUTES},
-	{"percent", required_argument, NULL, OPTION_PERCENT}, {0},
+	{"lines", required_argument, NULL, 'n'},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{"color", required_argument, NULL, OPTION_COLOR},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{"minutes", required_argument, NULL, OPTION_MINUTES},
+	{"percent", required_argument, NULL, OPTION_PERCENT},
+	{0},
 };
 
 static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)

@@ -75,8 +75,7 @@ int nm_ctl_print_document(const char *name, json_t *value)
 int nm_ctl_print_pair(const char *name, const json_t *value, const char *second_name,
 		      const json_t *second_value)
 {
-	nm_auto(json_decrefp) json_t *document =
-		json_pack("{sisOsO}", "version", NM_CTL_JSON_VERSION, name, value, second_name,
-			  second_value);
+	nm_auto(json_decrefp) json_t *document = json_pack(
+		"{sisOsO}", "version", NM_CTL_JSON_VERSION, name, value, second_name, second_value);
 	return nm_ctl_print_json(document);
 }

@@ -23,11 +23,11 @@ static json_t *policy_text(const json_t *status)
 static json_t *verdicts_text(const json_t *status)
 {
 	return json_sprintf(
-		"%lld improved, %lld neutral, %lld rolled back, %lld cancelled, %lld inconclusive, "
-		"%lld unverified",
+		"%lld improved, %lld neutral, %lld worse, %lld rolled back, %lld cancelled, "
+		"%lld inconclusive, %lld unverified",
 		number_of(status, "verdicts_improved"), number_of(status, "verdicts_neutral"),
-		number_of(status, "verdicts_rolled_back"), number_of(status, "verdicts_cancelled"),
-		number_of(status, "verdicts_inconclusive"),
+		number_of(status, "verdicts_worse"), number_of(status, "verdicts_rolled_back"),
+		number_of(status, "verdicts_cancelled"), number_of(status, "verdicts_inconclusive"),
 		number_of(status, "verdicts_unverified"));
 }
 

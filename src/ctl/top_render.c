@@ -156,11 +156,11 @@ static void put_title(struct painter *painter, const struct nm_top_model *model)
 	    "%" JSON_INTEGER_FORMAT " processes, %" JSON_INTEGER_FORMAT
 	    " threads, %" JSON_INTEGER_FORMAT " assigned; local %s; %" JSON_INTEGER_FORMAT
 	    " decisions, %" JSON_INTEGER_FORMAT " improved, %" JSON_INTEGER_FORMAT
-	    " neutral, %" JSON_INTEGER_FORMAT " rolled back",
+	    " neutral, %" JSON_INTEGER_FORMAT " worse, %" JSON_INTEGER_FORMAT " rolled back",
 	    number_of(status, "processes_managed"), number_of(status, "threads_managed"),
 	    number_of(status, "threads_assigned"), share, number_of(status, "decisions"),
 	    number_of(status, "verdicts_improved"), number_of(status, "verdicts_neutral"),
-	    number_of(status, "verdicts_rolled_back"));
+	    number_of(status, "verdicts_worse"), number_of(status, "verdicts_rolled_back"));
 }
 
 /* Draws the load of a node. */

@@ -10,9 +10,9 @@
 
 #define POLL_S 5
 
-static const char caveat[] =
-	"Both groups share this machine, so that each affects the other: this is no comparison with\n"
-	"a machine without the service.\n";
+static const char caveat[] = "Both groups share this machine, so that each affects the other: this "
+			     "is no comparison with\n"
+			     "a machine without the service.\n";
 
 /* Writes the text of a member; "" if it is missing. Returns whether there is one. */
 static bool copy_text(const struct nm_ctl *ctl, const json_t *trial, const char *name,
@@ -39,7 +39,8 @@ static void show_progress(const struct nm_ctl *ctl, const json_t *summary)
 	(void)fprintf(stderr, "\r\033[K%lld min left, %lld managed and %lld left alone%s%s%s",
 		      (number_of(summary, "remaining_s") + 59) / 60,
 		      number_of(summary, "managed_units"), number_of(summary, "control_units"),
-		      drawing ? "" : "; waiting for the last ones", *forecast ? "; " : "", forecast);
+		      drawing ? "" : "; waiting for the last ones", *forecast ? "; " : "",
+		      forecast);
 }
 
 /* *ret gets the last document. A signal ends the trial, unless another client has begun it. */

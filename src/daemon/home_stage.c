@@ -14,7 +14,6 @@ static struct nm_home_memory memory_of(struct nm_daemon *daemon)
 				       .topology = pipeline->topology,
 				       .config = daemon->config,
 				       .placement = nm_placement_of(daemon),
-				       .migrations = &pipeline->migrations,
 				       .mover = pipeline->mover,
 				       .feedback = pipeline->feedback,
 				       .ticked_ns = daemon->last_tick_ns};
@@ -26,7 +25,6 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 	if (!nm_placement_of(daemon))
 		return;
 	nm_policy_close(&pipeline->policies, NM_POLICY_AUTO);
-	nm_migrations_drop(&pipeline->migrations, NM_DECISION_HOME, false);
 	nm_release_mover(daemon, true);
 }
 
@@ -36,7 +34,8 @@ static void drop_process(void *context, void *state)
 	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
 	nm_location_cancel(memory.platform, &one->location.ticket);
-	nm_home_end_migration(&memory, one->pid, one->decision, false);
+	if (one->pid) /* 0: the cell of a process that was moved */
+		nm_mover_drop(memory.mover, one->pid, true);
 	nm_placement_forget(memory.placement, one);
 }
 
@@ -122,17 +121,11 @@ static void judged(struct nm_daemon *daemon, const struct nm_home_action *action
 static void ends(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		 const struct nm_home_action *action)
 {
-	const struct nm_home_memory memory = memory_of(daemon);
-	bool rolled_back = action->end == NM_HOME_ROLLED_BACK;
 	daemon->tally.homes.expired += action->end == NM_HOME_EXPIRED;
 	daemon->tally.homes.yielded += action->end == NM_HOME_YIELDED;
-	daemon->tally.homes.rolled_back += rolled_back;
-	/* A verdict reports a rollback. */
-	if (!rolled_back)
-		nm_report_home_end(daemon, &snapshot->processes[action->process], action,
-				   end_text(action));
+	nm_report_home_end(daemon, &snapshot->processes[action->process], action, end_text(action));
 	nm_assignments_end_process(daemon->pipeline.assignments, action->pid);
-	nm_home_end_migration(&memory, action->pid, action->id, rolled_back);
+	nm_mover_drop(daemon->pipeline.mover, action->pid, true);
 }
 
 /* Assignments and verdicts of the lotteries end before a process is assigned a home. Its moved

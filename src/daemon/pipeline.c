@@ -80,7 +80,7 @@ static void close_page_stage(struct nm_daemon *daemon)
 	if (pipeline->pages) {
 		nm_restore_balancing(daemon);
 		nm_verifier_drop_pages(pipeline->verifier);
-		nm_migrations_drop(&pipeline->migrations, NM_DECISION_PAGES, false);
+		nm_migrations_drop(&pipeline->migrations, false);
 	}
 	nm_page_stage_free(NM_TAKE(pipeline->pages));
 	nm_release_mover(daemon, false);

@@ -50,8 +50,8 @@ static void write_down(struct nm_work *work, const struct nm_page_step *step)
 		for (end = i + 1; end < PAGES && work->base_was[end] == work->base_was[i];)
 			end++;
 		if (work->base_was[i] != NM_BASE_STAYS)
-			nm_base_pages_moved(work->batch, step->address + i * NM_SMALL_PAGE,
-					    end - i, work->base_was[i], step->to);
+			nm_base_pages_moved(work->batch, step->address + i * NM_SMALL_PAGE, end - i,
+					    work->base_was[i], step->to);
 	}
 }
 

@@ -58,51 +58,13 @@ void nm_home_read_available(const struct nm_home_memory *memory, uint64_t now_ns
 	placement->available_ns = now_ns;
 }
 
-/* ---- rollback ---- */
-
-/* Returns what is known of a process that has lost its home. If the mover is full, the next call
- * tries again. */
-static void roll_back(const struct nm_home_memory *memory, struct nm_migration *one)
-{
-	unsigned nr_nodes = memory->topology->nr_nodes;
-	const struct nm_step *step = &one->decision.steps[0];
-	struct nm_home_state *state = nm_home_state_find(memory->placement, step->pid);
-	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
-	/* It may have the next home already. */
-	if (!state || state->start_ticks != step->start_ticks ||
-	    (state->home >= 0 && state->decision != one->decision.id))
-		one->nr_origins = 0;
-	for (size_t i = 0; i < one->nr_origins; i++)
-		if ((unsigned)one->origins[i].was_on < nr_nodes)
-			pages[one->origins[i].was_on] += one->origins[i].pages;
-	if (nm_migration_roll_back(memory->migrations, memory->mover, one, NULL) < 0)
-		return;
-	/* The location of its memory is assumed from these pages until it is queried. */
-	nm_home_state_locate(state, &(struct nm_location){.pages = pages}, nr_nodes);
-	state->location.anon_bytes = 0;
-}
-
-void nm_home_end_migration(const struct nm_home_memory *memory, uint32_t pid, uint64_t decision,
-			   bool rolls_back)
-{
-	struct nm_migration *one = nm_migration_find(memory->migrations, decision);
-	if (pid) /* 0: the cell of a process that was moved */
-		nm_mover_drop(memory->mover, pid, true);
-	if (!one || !rolls_back) {
-		nm_migration_drop(memory->migrations, one);
-		return;
-	}
-	one->roll_back = true;
-	roll_back(memory, one);
-}
-
 /* ---- migration ---- */
 
+/* A home that has ended meanwhile is not concerned. */
 static void handle_batch(const struct nm_home_memory *memory, const struct nm_page_batch *batch)
 {
 	struct nm_platform *platform = memory->platform;
 	struct nm_home_state *state = nm_home_state_find(memory->placement, batch->pid);
-	struct nm_migration *one = nm_migration_find(memory->migrations, batch->decision);
 	const struct nm_home_result result = {
 		.error = batch->error,
 		.moved = batch->moved,
@@ -113,11 +75,7 @@ static void handle_batch(const struct nm_home_memory *memory, const struct nm_pa
 	if (batch->calls > 0)
 		nm_place_add_cost(&memory->placement->page_cost, batch->domain, batch->moved,
 				  batch->call_ns);
-	if (batch->rollback || !one)
-		return;
-	one->moving = false;
-	(void)nm_migration_remember(memory->migrations, one, batch, memory->config);
-	if (state && !one->roll_back)
+	if (state && state->home >= 0 && state->decision == batch->decision)
 		nm_home_state_end_batch(state, &result, memory->topology->nr_nodes,
 					platform->ops->now_ns(platform));
 }
@@ -126,14 +84,9 @@ void nm_home_collect(const struct nm_home_memory *memory, uint64_t *pages, uint6
 {
 	for (struct nm_page_batch *batch; (batch = nm_mover_collect(memory->mover, true));) {
 		handle_batch(memory, batch);
-		*pages += batch->rollback ? 0 : batch->moved;
-		*bytes += batch->rollback ? 0 : batch->bytes;
+		*pages += batch->moved;
+		*bytes += batch->bytes;
 		nm_page_batch_free(batch);
-	}
-	for (size_t i = memory->migrations->count; i-- > 0;) {
-		struct nm_migration *one = &memory->migrations->items[i];
-		if (one->decision.kind == NM_DECISION_HOME && one->roll_back)
-			roll_back(memory, one);
 	}
 }
 
@@ -141,14 +94,18 @@ static int migrate(const struct nm_home_memory *memory, const struct nm_home_sta
 {
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		nm_must(calloc(1, sizeof(*batch)));
-	const struct nm_migration one = {
-		.decision = nm_decision_of_process(NM_DECISION_HOME, state->decision, state->pid,
-						   state->start_ticks, ""),
+	*batch = (struct nm_page_batch){
+		.decision = state->decision,
+		.pid = state->pid,
+		.start_ticks = state->start_ticks,
 		.domain = state->domain,
+		.bulk = true,
+		.to = (int16_t)state->home,
 	};
-	batch->bulk = true;
-	batch->to = (int16_t)state->home;
-	return nm_migration_begin(memory->migrations, memory->mover, &one, &batch);
+	int r = nm_mover_submit(memory->mover, batch);
+	if (r == 0)
+		(void)NM_TAKE(batch);
+	return r;
 }
 
 void nm_home_migrate(const struct nm_home_memory *memory, double interval_s)

@@ -24,8 +24,6 @@ uint64_t nm_migrations_remembered(const struct nm_migrations *migrations)
 int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
 		       const struct nm_migration *one, struct nm_page_batch **batch)
 {
-	struct nm_migration *known = nm_migration_find(migrations, one->decision.id);
-
 	(*batch)->decision = one->decision.id;
 	(*batch)->pid = one->decision.steps[0].pid;
 	(*batch)->start_ticks = one->decision.steps[0].start_ticks;
@@ -34,12 +32,9 @@ int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
 	if (r < 0)
 		return r;
 	(void)NM_TAKE(*batch);
-	if (!known) {
-		NM_RESERVE(migrations->items, migrations->capacity, migrations->count);
-		known = &migrations->items[migrations->count++];
-		*known = *one;
-	}
-	known->moving = true;
+	NM_RESERVE(migrations->items, migrations->capacity, migrations->count);
+	migrations->items[migrations->count] = *one;
+	migrations->items[migrations->count++].moving = true;
 	return 0;
 }
 
@@ -71,27 +66,19 @@ uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm
 int nm_migration_roll_back(struct nm_migrations *migrations, struct nm_mover *mover,
 			   struct nm_migration *one, const struct nm_migration *as)
 {
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		nm_must(calloc(1, sizeof(*batch)));
 	size_t index = (size_t)(one - migrations->items);
-	bool moving = one->moving;
-	int r = -ENOENT;
 
-	if (one->nr_origins > 0) {
-		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
-			nm_must(calloc(1, sizeof(*batch)));
-		*batch = (struct nm_page_batch){.rollback = true,
-						.bulk = one->decision.kind == NM_DECISION_HOME,
-						.to = -1,
-						.back = NM_TAKE(one->origins),
-						.nr_back = one->nr_origins};
-		r = nm_migration_begin(migrations, mover, as ? as : one, &batch);
-		one = &migrations->items[index];
-		if (r == -EAGAIN) {
-			one->origins = NM_TAKE(batch->back);
-			return r;
-		}
-		one->nr_origins = 0;
-	}
-	if (!moving)
+	*batch = (struct nm_page_batch){.rollback = true,
+					.to = -1,
+					.back = NM_TAKE(one->origins),
+					.nr_back = one->nr_origins};
+	int r = nm_migration_begin(migrations, mover, as, &batch);
+	one = &migrations->items[index];
+	if (r == -EAGAIN)
+		one->origins = NM_TAKE(batch->back);
+	else
 		nm_migration_drop(migrations, one);
 	return r;
 }
@@ -106,12 +93,10 @@ void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *on
 	migrations->count--;
 }
 
-void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind kind,
-			bool roll_back)
+void nm_migrations_drop(struct nm_migrations *migrations, bool roll_back)
 {
 	for (size_t i = migrations->count; i-- > 0;)
-		if (migrations->items[i].decision.kind == kind &&
-		    (!roll_back || migrations->items[i].roll_back))
+		if (!roll_back || migrations->items[i].roll_back)
 			nm_migration_drop(migrations, &migrations->items[i]);
 }
 
@@ -119,7 +104,7 @@ void nm_migrations_abandon(struct nm_migrations *migrations, uint32_t pid)
 {
 	for (size_t i = migrations->count; i-- > 0;) {
 		struct nm_migration *one = &migrations->items[i];
-		if (one->decision.kind != NM_DECISION_PAGES || one->decision.steps[0].pid != pid)
+		if (one->decision.steps[0].pid != pid)
 			continue;
 		one->abandoned = true;
 		if (!one->moving)

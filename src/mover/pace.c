@@ -15,7 +15,7 @@
 #define SPREAD 0.02 /* relative spread of call sizes that determines the cost of a page */
 #define LEAST 0.001 /* minimum cost of a page, relative to the mean */
 #define BURST_S 0.1 /* maximum burst, in seconds of max_mb_per_s */
-#define REST 10 /* multiple of a slow call for which its domain rests */
+#define REST 10	    /* multiple of a slow call for which its domain rests */
 #define REST_MOST_NS (10 * (double)NM_NSEC_PER_SEC) /* shared: least */
 #define MIB 1048576.0
 /* A domain that used the mover alone for long does not wait for longer when others come. */

@@ -234,7 +234,7 @@ static void roll_back_all(struct nm_page_stage *stage, const struct nm_page_stag
 		struct nm_migration *one = &input->migrations->items[i];
 		struct nm_page_process *process =
 			nm_page_process_of(&stage->processes, one->decision.steps[0].pid);
-		if (!one->roll_back || one->decision.kind != NM_DECISION_PAGES)
+		if (!one->roll_back)
 			continue;
 		if (!process || process->owner != one->owner || one->nr_origins == 0)
 			nm_migration_drop(input->migrations, one);
@@ -359,7 +359,7 @@ void nm_page_stage_tick(struct nm_page_stage *stage, const struct nm_page_stage_
 	nm_page_stage_follow(stage, input);
 	collect(stage, input);
 	if (!input->may_move) {
-		nm_migrations_drop(input->migrations, NM_DECISION_PAGES, true);
+		nm_migrations_drop(input->migrations, true);
 		return;
 	}
 	roll_back_all(stage, input);

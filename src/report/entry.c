@@ -127,9 +127,13 @@ void nm_append_subject(struct nm_entry *entry, const char *comm, uint32_t pid, u
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
 {
 	static const char *const names[] = {
-		[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
-		[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
-		[NM_VERDICT_INCONCLUSIVE] = "inconclusive", [NM_VERDICT_UNVERIFIED] = "unverified",
+		[NM_VERDICT_IMPROVED] = "improved",
+		[NM_VERDICT_NEUTRAL] = "neutral",
+		[NM_VERDICT_ROLLED_BACK] = "rolled-back",
+		[NM_VERDICT_WORSE] = "worse",
+		[NM_VERDICT_CANCELLED] = "cancelled",
+		[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
+		[NM_VERDICT_UNVERIFIED] = "unverified",
 	};
 	return names[kind];
 }

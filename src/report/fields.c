@@ -96,7 +96,7 @@ static const struct nm_field decision_fields[] = {
 	{FIELD(REAL, after, "measured value after"), COLUMN("AFTER", MEASURE)},
 	{FIELD(TEXT, result, "applied, refused or dry-run; of homes and pages asked or dry-run"),
 		WORDS("RESULT")},
-	{FIELD(TEXT, verdict, "improved, neutral, rolled-back, cancelled, inconclusive or "
+	{FIELD(TEXT, verdict, "improved, neutral, rolled-back, worse, cancelled, inconclusive or "
 		"unverified; empty until the verdict"), COLUMN("VERDICT", VERDICT), .left = true},
 	{FIELD(NUMBER, to_node, "the node after")},
 	{FIELD(NUMBER, from_cpu, "the CPU before")},

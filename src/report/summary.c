@@ -43,10 +43,9 @@ void nm_entry_summary(struct nm_entry *entry, const struct nm_statistics *statis
 	else if (summary == NM_SUMMARY_HOMES)
 		nm_entry_text(entry,
 			      "Homes: %" PRIu64 " now; %" PRIu64 " granted, %" PRIu64
-			      " expired, %" PRIu64 " yielded, %" PRIu64 " rolled back; %" PRIu64
-			      " MiB migrated",
+			      " expired, %" PRIu64 " yielded; %" PRIu64 " MiB migrated",
 			      statistics->homes_now, homes->granted, homes->expired, homes->yielded,
-			      homes->rolled_back, homes->bytes >> 20);
+			      homes->bytes >> 20);
 	else
 		nm_entry_text(entry,
 			      "Pages: %" PRIu64 " migrated (%" PRIu64 " MiB), %" PRIu64

@@ -148,7 +148,8 @@ static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done
 	done->decisions = tally->decisions;
 	done->improved = tally->verdicts[NM_VERDICT_IMPROVED];
 	done->neutral = tally->verdicts[NM_VERDICT_NEUTRAL];
-	done->rolled_back = tally->verdicts[NM_VERDICT_ROLLED_BACK];
+	done->rolled_back =
+		tally->verdicts[NM_VERDICT_ROLLED_BACK] + tally->verdicts[NM_VERDICT_WORSE];
 }
 
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,

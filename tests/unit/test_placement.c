@@ -729,13 +729,13 @@ static const struct {
 	.performance = p, .performance_variance = (deviation) * (deviation), .intervals = count
 #define IMPROVED(measure, value) .kind = NM_VERDICT_IMPROVED, .by = measure, .change = value
 #define NEUTRAL(measure, value) .kind = NM_VERDICT_NEUTRAL, .by = measure, .change = value
-#define ROLLED_BACK(measure, value) .kind = NM_VERDICT_ROLLED_BACK, .by = measure, .change = value
+#define WORSE(measure, value) .kind = NM_VERDICT_WORSE, .by = measure, .change = value
 #define INCONCLUSIVE .kind = NM_VERDICT_INCONCLUSIVE, .by = NM_BY_NOTHING, .change = NAN
 	{"nearer", {DISTANCE(25)}, {DISTANCE(10)}, IMPROVED(NM_BY_DISTANCE, 1.5)},
-	{"farther", {DISTANCE(10)}, {DISTANCE(25)}, ROLLED_BACK(NM_BY_DISTANCE, -0.6)},
+	{"farther", {DISTANCE(10)}, {DISTANCE(25)}, WORSE(NM_BY_DISTANCE, -0.6)},
 	{"as near", {DISTANCE(25)}, {DISTANCE(25)}, NEUTRAL(NM_BY_DISTANCE, 0)},
 	{"no samples", {DISTANCE(25)}, {.distance = 25}, INCONCLUSIVE},
-	{"slower", {SPEED(2e9, 0, 0)}, {SPEED(1.5e9, 0, 0)}, ROLLED_BACK(NM_BY_PERFORMANCE, -0.25)},
+	{"slower", {SPEED(2e9, 0, 0)}, {SPEED(1.5e9, 0, 0)}, WORSE(NM_BY_PERFORMANCE, -0.25)},
 	{"faster", {SPEED(1e9, 0, 0)}, {SPEED(1.5e9, 0, 0)}, IMPROVED(NM_BY_PERFORMANCE, 0.5)},
 	{"others became as much faster", {SPEED(1e9, 0, 0)}, {SPEED(1.5e9, 0, 0)},
 	 .context = {.performance_drift = 0.5}, NEUTRAL(NM_BY_PERFORMANCE, 0)},
@@ -745,36 +745,36 @@ static const struct {
 	{"nearer, but as fast", {DISTANCE(25), SPEED(1e9, 0, 0)}, {DISTANCE(10), SPEED(1e9, 0, 0)},
 	 NEUTRAL(NM_BY_PERFORMANCE, 0)},
 	{"nearer, but slower", {DISTANCE(25), SPEED(1e9, 0, 0)},
-	 {DISTANCE(10), SPEED(0.45e9, 0, 0)}, ROLLED_BACK(NM_BY_PERFORMANCE, -0.55)},
+	 {DISTANCE(10), SPEED(0.45e9, 0, 0)}, WORSE(NM_BY_PERFORMANCE, -0.55)},
 
 	/* All of its memory is local, and all of its threads wait for one controller. */
 	{"nearer, behind a full controller", {DISTANCE(25)}, {DISTANCE(10)},
 	 .context = {.controller_full = true}, NEUTRAL(NM_BY_DISTANCE, 1.5)},
 	{"farther", {DISTANCE(10)}, {DISTANCE(25)}, .context = {.controller_full = true},
-	 ROLLED_BACK(NM_BY_DISTANCE, -0.6)},
+	 WORSE(NM_BY_DISTANCE, -0.6)},
 	{"faster", {SPEED(1e9, 0, 0)}, {SPEED(2e9, 0, 0)}, .context = {.controller_full = true},
 	 IMPROVED(NM_BY_PERFORMANCE, 1)},
 
 	/* Gathered threads that queue. In 4 s of CPU time they wait for `delay_s`. */
 	{"waits, while CPUs are idle", {.delay_s = 0}, {.delay_s = 2},
-	 .context = {.cpus_idle = true}, ROLLED_BACK(NM_BY_DELAY, -0.5)},
+	 .context = {.cpus_idle = true}, WORSE(NM_BY_DELAY, -0.5)},
 	{"nearer, but waits", {DISTANCE(25)}, {DISTANCE(10), .delay_s = 2},
-	 .context = {.cpus_idle = true}, ROLLED_BACK(NM_BY_DELAY, -0.5)},
+	 .context = {.cpus_idle = true}, WORSE(NM_BY_DELAY, -0.5)},
 	{"waits as everywhere", {.delay_s = 0}, {.delay_s = 2}, INCONCLUSIVE},
 	{"others wait as long", {.delay_s = 4}, {.delay_s = 8},
 	 .context = {.cpus_idle = true, .waiting_drift = 1}, INCONCLUSIVE},
 	{"15 % longer", {.delay_s = 40}, {.delay_s = 46}, .context = {.cpus_idle = true},
 	 INCONCLUSIVE},
 	{"twice as long", {.delay_s = 4}, {.delay_s = 8}, .context = {.cpus_idle = true},
-	 ROLLED_BACK(NM_BY_DELAY, -1)},
+	 WORSE(NM_BY_DELAY, -1)},
 
 	/* The standard error of the mean of N intervals is the deviation / √N. */
 	{"10 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.9e9, 0, 1)}, INCONCLUSIVE,
 	 .needed = 16},
 	{"10 % slower, ± 1 %", {SPEED(1e9, 0.1e9, 100)}, {SPEED(0.9e9, 0, 100)},
-	 ROLLED_BACK(NM_BY_PERFORMANCE, -0.1)},
+	 WORSE(NM_BY_PERFORMANCE, -0.1)},
 	{"30 % slower, ± 10 %", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.7e9, 0, 1)},
-	 ROLLED_BACK(NM_BY_PERFORMANCE, -0.3)},
+	 WORSE(NM_BY_PERFORMANCE, -0.3)},
 	{"20 % slower, ± 10 %: it may be 0", {SPEED(1e9, 0.1e9, 1)}, {SPEED(0.8e9, 0, 1)},
 	 INCONCLUSIVE,
 	 .needed = 16},
@@ -800,12 +800,12 @@ static const struct {
 	 {SPEED(2e9, 0, 0), .threads = 3}, IMPROVED(NM_BY_PERFORMANCE, 1)},
 	{"eight that wait", {SPEED(1e9, 0, 0), .threads = 2},
 	 {SPEED(1e9, 0, 0), .threads = 8, .delay_s = 2}, .context = {.cpus_idle = true},
-	 ROLLED_BACK(NM_BY_DELAY, -0.5)},
+	 WORSE(NM_BY_DELAY, -0.5)},
 #undef DISTANCE
 #undef SPEED
 #undef IMPROVED
 #undef NEUTRAL
-#undef ROLLED_BACK
+#undef WORSE
 #undef INCONCLUSIVE
 };
 /* clang-format on */

@@ -127,46 +127,25 @@ static void a_restored_inheritor_is_managed_at_once(void **state)
 	assert_int_equal(eligibility, NM_ELIGIBILITY_MANAGED);
 }
 
-static void one_run_of_pages(struct nm_page_batch *batch)
+/* Returns how many pages of B have stored origins while A has this number of runs. */
+static uint64_t remembered_beside(size_t of_a)
 {
-	batch->moved = 512;
-	batch->bytes = 512 * 4096;
-	batch->base_pages = calloc(1, sizeof(*batch->base_pages));
-	batch->base_pages[0] = (struct nm_base_pages){START, 512, 2, 0};
-	batch->nr_base_pages = 1;
-}
-
-/* Returns how many runs of pages of B have stored origins while A has N. */
-static size_t remembered_beside(size_t of_a)
-{
-	size_t remembered = 0;
-	struct nm_migrations *migrations = &world.daemon.pipeline.migrations;
-	const struct nm_migration of_other = {.decision = {.id = UINT64_MAX}, .nr_origins = of_a};
-	NM_RESERVE(migrations->items, migrations->capacity, migrations->count);
-	migrations->items[migrations->count++] = of_other;
-	add_a();
-	add_worker(B, 1, 2);
-	add_worker(B, 3, 2);
-	fake_move(world.fake, B, "/b.slice/b.service");
-	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	world.balancing = world.daemon.machine.balancing = -1;
-	fake_mover.perform = one_run_of_pages;
-	fake_sleep(world.fake, 60000);
-	world.daemon.last_tick_ns = world.fake->now_ns;
-	for (unsigned turn = 0; turn < 40 / nm_loop_wakeup_s(&world.daemon); turn++) {
-		live_one();
-		for (size_t i = 0; i < migrations->count; i++)
-			if (migrations->items[i].decision.steps[0].pid == B)
-				remembered = migrations->items[i].nr_origins;
-	}
-	return remembered;
+	enum { DOMAIN_A = 1, DOMAIN_B };
+	struct nm_base_pages pages = {START, 512, 2, 0};
+	const struct nm_page_batch batch = {.base_pages = &pages, .nr_base_pages = 1};
+	struct nm_migration items[] = {{.domain = DOMAIN_A, .nr_origins = of_a},
+				       {.domain = DOMAIN_B}};
+	const struct nm_migrations migrations = {.items = items, .count = NM_ARRAY_SIZE(items)};
+	uint64_t ret = nm_migration_remember(&migrations, &items[1], &batch, world.daemon.config);
+	free(items[1].origins);
+	return ret;
 }
 
 /* SECURITY: quota */
 static void tenant_a_leaves_rollback_storage_to_b(void **state)
 {
 	(void)state;
-	assert_int_equal(remembered_beside(world.daemon.config->rules.rollback_pages / 2), 1);
+	assert_int_equal(remembered_beside(world.daemon.config->rules.rollback_pages / 2), 512);
 }
 
 static void rollback_storage_is_limited(void **state)

@@ -7,13 +7,9 @@
 #include "numa-migrd/homes.h"
 
 #define MEMORY_DELAY_S                                                                             \
-	(2 * NM_PLACE_YOUNG_S)		/* time that the verdict waits for remote memory, which    \
-					 * the kernel moves as it scans, or which waits for the    \
-					 * mover */
-#define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
-#define ROLLBACKS_MAX 3U
-/* Duration after ROLLBACKS_MAX consecutive setbacks. */
-#define BARRED_MAX_NS (600 * NM_NSEC_PER_SEC)
+	(2 * NM_PLACE_YOUNG_S) /* time that the verdict waits for remote memory, which             \
+				* the kernel moves as it scans, or which waits for the             \
+				* mover */
 
 /* ---- the list of what is to be done ---- */
 
@@ -61,8 +57,7 @@ static bool is_without_home(enum nm_place_reason reason)
 	       reason == NM_PLACE_LEFT_ALONE;
 }
 
-/* A home that was assigned because few threads ran is not valid for many. Its end does not count as
- * a setback and bars nothing. */
+/* A home that was assigned because few threads ran is not valid for many. */
 static void expire(struct nm_placement *placement, const struct nm_home_round *round,
 		   const struct nm_placement_view *view, struct nm_home_actions *actions)
 {
@@ -92,8 +87,7 @@ static void yield(struct nm_placement *placement, const struct nm_home_round *ro
 		if (!given_up[i])
 			continue;
 		end_home(actions, nm_home_state_at(placement, i), NM_HOME_YIELDED);
-		/* Not a setback, because its node was filled by others. It may be assigned another
-		 * home next. */
+		/* It may be assigned another home in the next interval. */
 		view->groups[i].home = -1;
 		view->groups[i].barred = true;
 	}
@@ -101,22 +95,13 @@ static void yield(struct nm_placement *placement, const struct nm_home_round *ro
 
 /* ---- verdicts ---- */
 
-/* Bars it for first_ns, doubled by each setback, up to a limit. */
-static void bar_home(struct nm_home_state *state, uint64_t first_ns, uint64_t now_ns)
-{
-	state->nr_rollbacks++;
-	state->barred_until_ns =
-		now_ns + (state->nr_rollbacks < ROLLBACKS_MAX ? first_ns << state->nr_rollbacks
-							      : BARRED_MAX_NS);
-}
-
 static double since_decision_s(const struct nm_snapshot *snapshot,
 			       const struct nm_home_state *state)
 {
 	return (double)(snapshot->time_ns - state->decided_ns) / (double)NM_NSEC_PER_SEC;
 }
 
-/* Its memory has yet to follow, so only the wait for CPUs can be judged. */
+/* Its memory has yet to follow. */
 static bool is_early(const struct nm_snapshot *snapshot, const struct nm_home_state *state)
 {
 	return state->migration.state != NM_MIGRATION_DONE && state->migration.away_bytes > 0 &&
@@ -194,32 +179,21 @@ static void judge_home(struct nm_placement *placement, const struct nm_home_roun
 		       const struct nm_place_view *view, const struct nm_place_group *group,
 		       struct nm_home_state *state, struct nm_home_actions *actions)
 {
-	struct nm_place_measure before = state->before, after = state->after;
-	bool early = is_early(round->snapshot, state);
+	struct nm_place_measure before = state->before;
 	/* The start of a program is not representative. */
 	bool young = (double)(state->placed_ns - state->program_ns) <
 		     NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC;
 	if (young)
 		before.distance = before.performance = before.run_s = NAN;
-	if (early)
-		after.distance = after.performance = NAN;
 	struct nm_place_context context = context_of(&placement->trend, state, view, group);
 	context.tolerance = round->config->verify.tolerance_percent / 100;
-	struct nm_judgement verdict = nm_place_judge(&before, &after, &context);
-	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
-		return;
+	struct nm_judgement verdict = nm_place_judge(&before, &state->after, &context);
 	state->judged = true;
 	if (young && verdict.by == NM_BY_NOTHING)
 		verdict.kind = NM_VERDICT_UNVERIFIED;
 	double gain = measured_gain(state, &verdict);
 	note_error(&placement->errors, fabs(gain - state->expected_gain));
 	add_verdict(round, state, &verdict, gain, actions);
-	if (verdict.kind == NM_VERDICT_IMPROVED)
-		state->nr_rollbacks = 0;
-	if (verdict.kind != NM_VERDICT_ROLLED_BACK)
-		return;
-	end_home(actions, state, NM_HOME_ROLLED_BACK);
-	bar_home(state, BARRED_NS, round->snapshot->time_ns);
 }
 
 /* Its memory has arrived, and the measurements are from after that. */
@@ -233,10 +207,11 @@ static bool is_verdict_due(const struct nm_snapshot *snapshot, struct nm_home_st
 		state->decided_ns = snapshot->time_ns;
 		return false;
 	}
-	return since_decision_s(snapshot, state) >= NM_PLACE_OBSERVED_S;
+	return since_decision_s(snapshot, state) >= NM_PLACE_OBSERVED_S &&
+	       !is_early(snapshot, state);
 }
 
-/* Gives the verdicts that are due, and ends homes that did not help. */
+/* Gives the verdicts that are due. */
 static void judge(struct nm_placement *placement, const struct nm_home_round *round,
 		  const struct nm_placement_view *view, struct nm_home_actions *actions)
 {
@@ -245,7 +220,6 @@ static void judge(struct nm_placement *placement, const struct nm_home_round *ro
 		if (!is_verdict_due(round->snapshot, state))
 			continue;
 		judge_home(placement, round, &view->place, &view->groups[i], state, actions);
-		nm_placement_fill_group(state, round->snapshot->time_ns, &view->groups[i]);
 	}
 }
 

@@ -99,7 +99,12 @@ struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
 		changes[NM_BY_PERFORMANCE] = performance_change(before, after, context);
 		changes[NM_BY_DISTANCE] = distance_change(before, after, context);
 	}
-	return nm_judge_by(nm_policy_ops(NM_POLICY_AUTO)->judged_by, changes);
+	struct nm_judgement ret = nm_judge_by(nm_policy_ops(NM_POLICY_AUTO)->judged_by, changes);
+	/* Verdicts on homes only report. Homes that were rolled back by them gained nothing in sum;
+	 * what bars a program is its control group. */
+	if (ret.kind == NM_VERDICT_ROLLED_BACK)
+		ret.kind = NM_VERDICT_WORSE;
+	return ret;
 }
 
 /* ---- changes of other processes ---- */

@@ -70,7 +70,7 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 	ret->home_reason = state->reason;
 	ret->fixed_cpus = fmax(ret->demand_cpus - state->movable_cpus, 0);
 	ret->age_s = seconds_since(now_ns, state->program_ns);
-	ret->observed_s = state->nr_rollbacks > 0 ? INFINITY : state->observed_s;
+	ret->observed_s = state->observed_s;
 	ret->anon_bytes = nm_home_state_bytes(state);
 	ret->distance = state->recent.accesses >= NM_PLACE_MIN_ACCESSES ? state->recent.distance
 									: (double)NAN;
@@ -80,7 +80,7 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 	ret->stays_on = state->has_staying ? state->stays_on : NULL;
 	ret->room = state->is_restricted ? state->room : NULL;
 	ret->beyond = state->is_restricted ? state->beyond : NULL;
-	ret->barred = state->left_alone || now_ns < state->barred_until_ns;
+	ret->barred = state->left_alone;
 	ret->awaits_query = nm_home_state_awaits_query(state, now_ns);
 }
 

@@ -20,8 +20,8 @@
 
 #define WON_WITHIN 1.01	  /* relative to the time of the better one */
 #define JUDGED_OVER_S 2.0 /* before a verdict */
-#define KEPT_FOR_S 3.0	  /* after it, if the home stays */
-#define COUNTS 0.05	  /* minimum change of an improved or rolled back decision */
+#define KEPT_FOR_S 3.0	  /* after it */
+#define COUNTS 0.05	  /* minimum change of an improved or worse decision */
 #define TOLERANCE 0.025	  /* tolerance on both sides of it */
 #define ORACLE_GAINS 0.01 /* minimum gain of the oracle, relative to the time */
 
@@ -166,12 +166,11 @@ static int time_of(const struct judge *judge, size_t row, const struct nm_sim_op
 static int work_of(const struct judge *judge, size_t row, struct nm_sim_options options,
 		   const struct nm_simulated_verdict *verdict, bool with, double *ret)
 {
-	double kept_s = verdict->kind == NM_VERDICT_ROLLED_BACK ? 0 : KEPT_FOR_S;
 	struct nm_sim_outcome outcome;
 	options.watched_pid = verdict->pid;
 	options.watched_from_s = verdict->time_s - JUDGED_OVER_S;
 	options.unmovable_pid = with ? 0 : verdict->pid;
-	int r = run(judge, &rows[row], &options, verdict->time_s + kept_s, &outcome);
+	int r = run(judge, &rows[row], &options, verdict->time_s + KEPT_FOR_S, &outcome);
 	const struct nm_sim_figures *figures = &outcome.last.figures;
 	*ret = r == 0 && !figures->watched_ended ? figures->watched_giga : (double)NAN;
 	return r;
@@ -181,7 +180,7 @@ static bool is_right(enum nm_verdict_kind outcome, double change)
 {
 	if (outcome == NM_VERDICT_IMPROVED)
 		return change > COUNTS - TOLERANCE;
-	if (outcome == NM_VERDICT_ROLLED_BACK)
+	if (outcome == NM_VERDICT_WORSE)
 		return change < -COUNTS + TOLERANCE;
 	return fabs(change) < COUNTS + TOLERANCE;
 }
