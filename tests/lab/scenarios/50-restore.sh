@@ -106,7 +106,7 @@ after_kill() {
 # Without ExecStopPost= and with a pause before the restart, only the next start can restore the affinities.
 after_death() {
 	mkdir -p "${DROP_IN%/*}"
-	printf '[Service]\nExecStopPost=\nRestartSec=15\n' >"$DROP_IN"
+	printf '[Service]\nExecStopPost=\nRestartSec=40\n' >"$DROP_IN"
 	systemctl daemon-reload
 	round death
 	move_no_more
@@ -114,7 +114,7 @@ after_death() {
 	narrow_as_in_a_move "$bearer" "$executor"
 	check "death: a thread, a child and an exec while it is dead" bear_and_execute
 	check "death: their affinities are still narrowed" fails masks_are 0-7
-	check "death: it is started again" wait_for 45 is_active
+	check "death: it is started again" wait_for 90 is_active
 	restored death
 	rm "$DROP_IN"
 	rmdir --ignore-fail-on-non-empty "${DROP_IN%/*}"
