@@ -19,6 +19,10 @@ _numa_migrctl_pids() { # PROGRAM
 	printf '%s\n' "$pids"
 }
 
+_numa_migrctl_commands() { # PROGRAM
+	"$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
+}
+
 _numa_migrctl_words() { # PROGRAM COMMAND
 	case $(_numa_migrctl_argument "$1" "$2") in
 	PID | '[PID]') _numa_migrctl_pids "$1" ;;
@@ -26,6 +30,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	UNIT) printf 'off\nobserve\non\nreset\n' && systemctl list-units --plain --no-legend --type=service,scope,slice \
 		2>/dev/null | awk '{ print $1 }' ;;
 	'on|off') printf 'on\noff\n' ;;
+	'[COMMAND]') _numa_migrctl_commands "$1" ;;
 	esac
 }
 
@@ -49,7 +54,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then
-		words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
+		words=$(_numa_migrctl_commands "$program")
 	else
 		words=$(_numa_migrctl_words "$program" "$command")
 	fi

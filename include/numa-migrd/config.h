@@ -331,4 +331,8 @@ bool nm_config_names_command(const struct nm_target_list *list,
 /* Prints a pattern as in the configuration, with its text escaped. Returns `out`. Pure. */
 const char *nm_config_print_target(const struct nm_target *target, char *out, size_t size);
 
+/* Returns the edit distance (insertions, deletions, replacements) between two names, of which the
+ * first 48 bytes count. Called for "did you mean". */
+unsigned nm_name_distance(const char *one, const char *other);
+
 #endif

@@ -62,8 +62,7 @@ static void write_path(char path[PATH_BYTES], const char *group, const char *nam
 		       group[0] ? "." : "", NAME_MAX_COMPARED, name);
 }
 
-/* Returns the edit distance (insertions, deletions, replacements) between two names. */
-static unsigned name_distance(const char *one, const char *other)
+unsigned nm_name_distance(const char *one, const char *other)
 {
 	unsigned row[NAME_MAX_COMPARED + 1];
 	size_t width = strnlen(other, NAME_MAX_COMPARED), height = strnlen(one, NAME_MAX_COMPARED);
@@ -92,7 +91,7 @@ static void compare_name(struct nearest *nearest, const char *group, const char 
 			 const char *known_group, const char *known_name)
 {
 	unsigned distance =
-		2 * name_distance(name, known_name) + (strcmp(group, known_group) != 0 ? 1 : 0);
+		2 * nm_name_distance(name, known_name) + (strcmp(group, known_group) != 0 ? 1 : 0);
 	if (distance < nearest->distance)
 		*nearest = (struct nearest){known_group, known_name, distance};
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "numa-migrd/config.h"
 
 /* Each command is one row; its help and its completion are derived from it. */
 struct command {
@@ -16,6 +17,8 @@ struct command {
 	const char *summary;
 	nm_ctl_command *run;
 };
+
+static nm_ctl_command help_about;
 
 static const struct command commands[] = {
 	{"status", NULL, NULL, "Show what the service does and has done", nm_ctl_status},
@@ -38,6 +41,7 @@ static const struct command commands[] = {
 	{"trial", NULL, NULL, "Leave processes alone for some time, and compare", nm_ctl_trial},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
+	{"help", "[COMMAND]", NULL, "Show the commands, or the usage of one", help_about},
 };
 
 static const char options_text[] =
@@ -49,14 +53,15 @@ static const char options_text[] =
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"
-	"      --version         print the version\n"
+	"  -V, --version         print the version\n"
 	"\n"
+	"Without a command: status.\n"
 	"Exit status: 0 success, 1 failure, refusal or problem found, 64 wrong usage,\n"
 	"69 numa-migrd is not running, 77 not allowed.\n";
 
 static int help(void)
 {
-	puts("Usage: numa-migrctl [OPTION]... COMMAND [ARGUMENT]\n\nCommands:");
+	puts("Usage: numa-migrctl [OPTION]... [COMMAND [ARGUMENT]]\n\nCommands:");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(commands); i++) {
 		const char *argument = commands[i].argument ? commands[i].argument : "";
 		int used = printf("  %s %s", commands[i].name, argument);
@@ -74,6 +79,34 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+static int no_such_command(const char *name)
+{
+	const char *nearest = commands[0].name;
+	char text[96];
+	for (size_t i = 1; i < NM_ARRAY_SIZE(commands); i++)
+		if (nm_name_distance(name, commands[i].name) < nm_name_distance(name, nearest))
+			nearest = commands[i].name;
+	/* More than half of its letters would have to change. */
+	if (2 * nm_name_distance(name, nearest) > strlen(nearest))
+		return nm_ctl_wrong_usage("no such command", name);
+	(void)snprintf(text, sizeof(text), "did you mean \"%s\"? There is no command", nearest);
+	return nm_ctl_wrong_usage(text, name);
+}
+
+static int help_about(const struct nm_ctl *ctl, char *const *words)
+{
+	(void)ctl;
+	if (!words[0])
+		return help();
+	const struct command *command = find_command(words[0]);
+	if (!command)
+		return no_such_command(words[0]);
+	printf("Usage: numa-migrctl %s%s%s\n%s.\nSee numa-migrctl(1).\n", command->name,
+	       command->argument ? " " : "", command->argument ? command->argument : "",
+	       command->summary);
+	return EXIT_SUCCESS;
+}
+
 /* Describes given options that do not apply to the command; NULL: none. */
 static const char *foreign_options(const struct nm_ctl *ctl, const struct command *command)
 {
@@ -88,11 +121,12 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 
 static int run_command(const struct nm_ctl *ctl, char *const *words)
 {
+	static char *const status[] = {"status", NULL};
 	if (!words[0])
-		return nm_ctl_wrong_usage("a command is missing", NULL);
+		words = status;
 	const struct command *command = find_command(words[0]);
 	if (!command)
-		return nm_ctl_wrong_usage("no such command", words[0]);
+		return no_such_command(words[0]);
 	char needs[128], *const *behind = words + 1;
 	if (command->needs && !words[1]) {
 		(void)snprintf(needs, sizeof(needs), "%s needs %s", command->name, command->needs);
@@ -113,7 +147,6 @@ enum {
 	OPTION_MINUTES,
 	OPTION_PERCENT,
 	OPTION_COLOR,
-	OPTION_VERSION,
 };
 
 static bool is_set(const char *variable)
@@ -189,7 +222,7 @@ static const struct option options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, OPTION_VERSION},
+	{"version", no_argument, NULL, 'V'},
 	{"minutes", required_argument, NULL, OPTION_MINUTES},
 	{"percent", required_argument, NULL, OPTION_PERCENT},
 	{0},
@@ -199,10 +232,10 @@ static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)
 {
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "n:hV", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
-		if (option == OPTION_VERSION)
+		if (option == 'V')
 			return puts("numa-migrctl " NM_VERSION) < 0;
 		r = set_option(ctl, option);
 	}

@@ -64,8 +64,12 @@ static int without_service(void **state)
 static void test_usage(void **state)
 {
 	(void)state;
-	assert_ctl("", EX_USAGE, "a command is missing");
 	assert_ctl("dance", EX_USAGE, "no such command: dance");
+	assert_ctl("stats", EX_USAGE, "did you mean \"status\"? There is no command: stats");
+	assert_ctl("help dance", EX_USAGE, "no such command: dance");
+	assert_ctl("help", 0, "Usage: numa-migrctl [OPTION]");
+	assert_ctl("help release", 0, "Usage: numa-migrctl release PID\nLeave a process alone");
+	assert_ctl("help processes", 0, "Usage: numa-migrctl processes [PID]\n");
 	assert_ctl("--bad", EX_USAGE, "--help");
 	assert_ctl("status twice", EX_USAGE, "one argument too many: twice");
 	assert_ctl("threads 1 2", EX_USAGE, "one argument too many: 2");
@@ -88,6 +92,7 @@ static void test_usage(void **state)
 	assert_ctl("--color=red status", EX_USAGE, "--color is auto, always or never, not: red");
 	assert_ctl("--help", 0, "Usage: numa-migrctl");
 	assert_ctl("--version", 0, "numa-migrctl ");
+	assert_ctl("-V", 0, "numa-migrctl ");
 }
 
 /* ---- documents ---- */
