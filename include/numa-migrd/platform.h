@@ -39,9 +39,9 @@ struct nm_owner {
 /* A query about the memory of a process. */
 enum nm_memory_query_kind {
 	NM_MEMORY_QUERY_WHERE,	   /* the node of each of the given pages */
-	NM_MEMORY_QUERY_NUMA_MAPS, /* the whole text of numa_maps */
-	NM_MEMORY_QUERY_PAGES,	   /* the nodes of up to 512 private pages, found by searching the
-				    * mappings */
+	NM_MEMORY_QUERY_NUMA_MAPS, /* the nodes of all pages, from numa_maps */
+	NM_MEMORY_QUERY_PAGES,	   /* the nodes of a sample: up to 512 of its own pages, and 256 of
+				    * others, found by searching the mappings */
 	NM_MEMORY_QUERY_PROGRAM	   /* the program, from maps: `result` is its number in
 				    * nm_excluded_programs; 0: another one */
 };
@@ -60,23 +60,20 @@ struct nm_memory_query {
  * -ETIMEDOUT or -EALREADY as in worker.h, or another negative errno. */
 struct nm_memory_answer {
 	int result;
-	int *nodes;	/* WHERE: the kernel's node number of each page, or a negative errno for
-			 * a page that is not in memory; PAGES: the nodes of the pages found in
-			 * memory */
-	unsigned count; /* number of entries in nodes */
-	/* PAGES: the last entries, of memory that does not follow a process, because it is shared
-	 * or of files; and the size of its own mappings of huge pages from the pool. */
-	unsigned nr_staying;
-	uint64_t own_huge_bytes;
-	char *text; /* NUMA_MAPS */
+	int *nodes; /* WHERE: the kernel's node number of each page, or a negative errno for a page
+		     * that is not in memory */
+	unsigned count;		     /* number of entries in nodes */
+	struct nm_node_pages *pages; /* NUMA_MAPS and PAGES; owned */
+	uint64_t took_ns;
 };
 static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 {
 	free(answer->nodes);
-	free(answer->text);
+	free(answer->pages);
 	*answer = (struct nm_memory_answer){0};
 }
 
+struct nm_node_pages;
 struct nm_worker_news;
 struct nm_worker_range;
 struct nm_worker_found;
@@ -299,37 +296,24 @@ NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 
 /*
  * The queries of the main loop that may take long: the order in which they are answered, and the
- * time that is charged to their domains. Part of platform/, behind nm_platform_ops.memory_query. No
- * function here waits.
- */
-
-/*
- * An answer that consists of several calls begins no further call after NM_ANSWER_NS.
+ * time that is charged to their domains. Part of platform/, behind nm_platform_ops.memory_query.
+ * Pure: times are arguments.
  *
  * One query is processed at a time, for all domains. After an answer, the domain's next queries are
  * processed after those of others, for NM_ANSWER_REST_SHARE times the duration of the answer, so
  * that the domain uses 10 % of the time while others wait.
  * While the rest of that time is longer than after an answer of NM_ANSWER_USUAL_NS, the domain's
  * queries are refused (-EALREADY), because others would have to wait for the next one. The duration
- * is the time of the calls, as their worker measures it: neither the start of a worker nor a busy
- * main loop is charged to a domain.
+ * is the one that the worker measures: neither the start of a worker nor a busy main loop is
+ * charged to a domain.
  */
-#define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
 #define NM_ANSWER_REST_SHARE 9U
 #define NM_ANSWER_USUAL_NS (100 * NM_NSEC_PER_MSEC)
-
-/*
- * Begins the answer to a query, or continues it in later calls with the same query. Returns true
- * when *ret is complete. Never waits.
- */
-typedef bool (*nm_memory_answer_fn)(void *context, const struct nm_memory_query *query,
-				    struct nm_memory_answer *ret);
 
 struct nm_asker;
 
 /* The caller frees it. */
-void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret);
-/* May be called while an answer is incomplete, which is then discarded. */
+void nm_asker_new(struct nm_asker **ret);
 void nm_asker_free(struct nm_asker *asker);
 NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
@@ -340,16 +324,11 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
 
-/*
- * Continues the answer in progress, and begins the next ones until one cannot be completed at once.
- */
-void nm_asker_progress(struct nm_asker *asker);
-
-/* Called by an answer after each of its calls, with the duration of the call. */
-void nm_asker_charge(struct nm_asker *asker, uint64_t ns);
-/* Called by an answer before each of its calls. Returns 0, -ETIMEDOUT if the answer has used its
- * time, or -ECANCELED if the query was cancelled. */
-int nm_asker_goes_on(const struct nm_asker *asker);
+/* Returns the next query, which is in progress from now on; NULL: none waits, or another one is in
+ * progress. Queries of domains that have used their time are answered here. */
+const struct nm_memory_query *nm_asker_next(struct nm_asker *asker, uint64_t now_ns);
+/* Ends the query in progress, whose answer took answer->took_ns, and takes the answer over. */
+void nm_asker_answer(struct nm_asker *asker, struct nm_memory_answer *answer, uint64_t now_ns);
 
 /* ---- lock of the runtime directory ---- */
 

@@ -31,6 +31,9 @@ enum nm_worker_act {
 	NM_WORKER_OPEN_MAPS, /* file → its descriptor, by SCM_RIGHTS */
 	NM_WORKER_READ_MAPS, /* that descriptor, maximum size, time → text; empty at its end */
 	NM_WORKER_FIND,	     /* ranges, time → struct nm_worker_found */
+	NM_WORKER_COUNT,     /* → struct nm_node_pages, from numa_maps */
+	NM_WORKER_SAMPLE,    /* → struct nm_node_pages, of some pages */
+	NM_WORKER_IDENTIFY,  /* result: the program, a number in nm_excluded_programs, from maps */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
@@ -47,9 +50,8 @@ struct nm_worker_request {
 	uint64_t budget_ns, last_offset;
 	uint64_t file; /* OPEN_MAPS: enum nm_maps_file */
 };
-#define NM_WORKER_NODE_NUMBERS 1024 /* ROUND: more than any kernel has (CONFIG_NODES_SHIFT) */
 
-/* Followed by `bytes` bytes: statuses, text, struct nm_worker_found or nm_worker_moved. */
+/* Followed by `bytes` bytes: statuses, text, or a struct. */
 struct nm_worker_reply {
 	uint32_t version;
 	int32_t result; /* return value of the call, or a negative errno */
@@ -142,9 +144,12 @@ int nm_round_perform(const struct nm_page_round *round, const struct nm_round_ca
 
 /* ---- the daemon's side ---- */
 
+/* COUNT, SAMPLE and IDENTIFY make no further system call after this time (-ETIMEDOUT), nor after
+ * the client has closed the connection. */
+#define NM_WORKER_JOB_NS (1 * NM_NSEC_PER_SEC)
 /* Deadlines for the calls of the main loop and of the mover. A worker that misses its deadline is
  * abandoned. A worker that is starting may take longer for its first reply. */
-#define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
+#define NM_WORKER_QUERY_NS (2 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
 #define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* no process is queried yet */
 /*

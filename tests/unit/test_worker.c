@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../../src/platform/fds.h"
+#include "../../src/platform/worker/query.h"
 #include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_memory.h"
 #include "fixture.h"
@@ -43,14 +44,13 @@ static void the_answer_of_the_kernel_is_returned(void **state)
 static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_t count,
 		struct nm_worker_found *ret)
 {
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
-						  .count = count,
-						  .budget_ns = LONG_NS},
-				      .pid = (uint32_t)getpid(),
-				      .ranges = ranges,
-				      .fd = -1,
-				      .body = ret,
-				      .body_size = sizeof(*ret)};
+	struct nm_worker_call call = {
+		.request = {.act = NM_WORKER_FIND, .count = count, .budget_ns = LONG_NS},
+		.pid = (uint32_t)getpid(),
+		.ranges = ranges,
+		.fd = -1,
+		.body = ret,
+		.body_size = sizeof(*ret)};
 
 	return call_worker(f->client, NM_WORKER_MOVER, &call);
 }
@@ -112,18 +112,18 @@ static void a_busy_worker_is_not_awaited(void **state)
 	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 38;
 	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
-	char *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory =
+		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	const struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + size, 4096, 0};
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
-						  .count = 1,
-						  .budget_ns = 3 * NM_NSEC_PER_SEC},
-				      .pid = (uint32_t)getpid(),
-				      .ranges = &range,
-				      .fd = -1,
-				      .body = found,
-				      .body_size = sizeof(*found)};
+	struct nm_worker_call call = {
+		.request = {.act = NM_WORKER_FIND, .count = 1, .budget_ns = 3 * NM_NSEC_PER_SEC},
+		.pid = (uint32_t)getpid(),
+		.ranges = &range,
+		.fd = -1,
+		.body = found,
+		.body_size = sizeof(*found)};
 	open_client(f, 400 * NM_NSEC_PER_MSEC);
 	assert_int_equal(call_worker(f->client, NM_WORKER_MOVER, &call), -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
@@ -146,7 +146,8 @@ static void a_search_resumes(void **state)
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memset(memory, 1, pages * 4096);
-	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096, 0};
+	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096,
+					0};
 	open_client(f, LONG_NS);
 	assert_int_equal(find(f, &range, 1, found), 0);
 	assert_int_equal(found->count, NM_WORKER_PAGES_MOST);
@@ -179,6 +180,61 @@ static void only_ranges_of_whole_pages_are_searched(void **state)
 	const struct nm_worker_range good = {4096, 8192, 4096, 0};
 	assert_int_equal(find(f, &good, 1, found), 0);
 	assert_int_equal(found->count, 0);
+}
+
+/* A query about this process. */
+static struct nm_job own_job(struct fixture *f, struct nm_worker_request *request, int socket,
+			     uint64_t for_ns)
+{
+	struct nm_proc_stat stat;
+
+	assert_int_equal(nm_proc_stat_at(f->proc_fd, "self/stat", &stat), 0);
+	*request = (struct nm_worker_request){.pid = getpid(), .start_ticks = stat.start_ticks};
+	return (struct nm_job){f->proc_fd, socket, request, nm_clock_ns() + for_ns};
+}
+
+/* SECURITY: held-lock */
+static void a_query_makes_no_call_after_its_time(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_request request;
+	struct nm_node_pages pages;
+	const struct nm_job job = own_job(f, &request, -1, 0);
+
+	assert_int_equal(nm_query_count(&job, &pages), -ETIMEDOUT);
+	assert_int_equal(nm_query_sample(&job, &pages), -ETIMEDOUT);
+	assert_int_equal(nm_query_program(&job), -ETIMEDOUT);
+}
+
+static void a_query_ends_with_its_client(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_request request;
+	struct nm_node_pages pages;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	const struct nm_job job = own_job(f, &request, ends[1], LONG_NS);
+	assert_int_equal(nm_query_program(&job), 0);
+	close(ends[0]);
+	assert_int_equal(nm_query_count(&job, &pages), -ECANCELED);
+	assert_int_equal(nm_query_sample(&job, &pages), -ECANCELED);
+	assert_int_equal(nm_query_program(&job), -ECANCELED);
+	close(ends[1]);
+}
+
+/* SECURITY: reuse */
+static void a_query_names_no_other_process(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_request request;
+	struct nm_node_pages pages;
+	const struct nm_job job = own_job(f, &request, -1, LONG_NS);
+
+	request.start_ticks++;
+	assert_int_equal(nm_query_count(&job, &pages), -ESRCH);
+	assert_int_equal(nm_query_sample(&job, &pages), -ESRCH);
+	assert_int_equal(nm_query_program(&job), -ESRCH);
 }
 
 static void a_different_start_time_is_a_different_process(void **state)
@@ -789,12 +845,12 @@ static void only_its_own_files_are_used(void **state)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		assert_true(file >= 0);
-		nm_worker_perform(f->proc_fd, &order, file, text, &outcome);
+		nm_worker_perform(f->proc_fd, -1, &order, file, text, &outcome);
 		assert_int_equal(outcome.result, -EPERM);
 		assert_int_equal(lseek(file, 0, SEEK_END), 0);
 		close(file);
 		unlink(path);
-		nm_worker_perform(f->proc_fd, &order, memory, text, &outcome);
+		nm_worker_perform(f->proc_fd, -1, &order, memory, text, &outcome);
 		assert_int_equal(outcome.result, -EPERM);
 		assert_int_equal(outcome.bytes, 0);
 	}
@@ -855,7 +911,7 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 	assert_int_equal(mkfifo(path, 0600), 0);
 	int proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, change_hands, &change), 0);
-	nm_worker_perform(proc_fd, &order, -1, body, &outcome);
+	nm_worker_perform(proc_fd, -1, &order, -1, body, &outcome);
 	change.ended = true;
 	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no other reader */
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -899,6 +955,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_answer_of_the_kernel_is_returned),
 		TEST(a_different_start_time_is_a_different_process),
+		TEST(a_query_makes_no_call_after_its_time),
+		TEST(a_query_ends_with_its_client),
+		TEST(a_query_names_no_other_process),
 		TEST(pages_in_memory_are_found),
 		TEST(a_search_ends_with_the_last_page),
 		TEST(a_reused_number_gives_no_answer),

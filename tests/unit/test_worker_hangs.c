@@ -15,12 +15,13 @@ static const struct {
 	enum nm_worker_act act;
 	bool sends_fd;
 } calls[] = {
-	{NM_WORKER_WHERE, false},    {NM_WORKER_ROUND, false}, {NM_WORKER_OPEN_MAPS, false},
-	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_FIND, false},
+	{NM_WORKER_WHERE, false},    {NM_WORKER_ROUND, false},	  {NM_WORKER_OPEN_MAPS, false},
+	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_FIND, false},	  {NM_WORKER_COUNT, false},
+	{NM_WORKER_SAMPLE, false},   {NM_WORKER_IDENTIFY, false},
 };
 
 /* All except the greeting, which concerns no process. */
-_Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_FIND - NM_WORKER_HELLO, "each act is here");
+_Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_IDENTIFY - NM_WORKER_HELLO, "each act is here");
 
 /* A call about the other process. `ended`: a worker that is killed during the call; 0: none. */
 static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which, pid_t ended)
