@@ -180,7 +180,7 @@ struct nm_platform_ops {
 	 * These and the following functions, as far as only the mover calls them, may return
 	 * NM_CALL_BEGUN. The arguments and the places for results then belong to the platform until
 	 * pages_poll returns true or pages_cancel is called, and no further call may begin. Calls
-	 * end after at most NM_WORKER_MOVE_NS, with -ETIMEDOUT or -EALREADY as in worker.h.
+	 * end after at most NM_WORKER_DEADLINE_NS, with -ETIMEDOUT or -EALREADY as in worker.h.
 	 */
 	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
 	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,
@@ -217,13 +217,6 @@ struct nm_platform_ops {
 	 */
 	int (*pages_round)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			   const struct nm_page_round *round, struct nm_worker_moved *ret);
-	/*
-	 * Begins a series of these calls, which share one deadline (nm_worker_client_prepare()),
-	 * and starts the worker if there is none, which may take NM_WORKER_HELLO_NS. Returns 0 or a
-	 * negative errno; on failure the first call tries again. NULL if the platform starts no
-	 * workers. Called only by the mover.
-	 */
-	int (*pages_prepare)(struct nm_platform *platform);
 	/*
 	 * Returns true, and the result in *ret, if the call in progress has ended. NULL if no call
 	 * returns NM_CALL_BEGUN. Called only by the mover.

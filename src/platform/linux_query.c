@@ -90,7 +90,7 @@ static uint64_t time_of(const struct nm_worker_call *call, int r)
 {
 	bool late = r == -ETIMEDOUT || r == -EINPROGRESS;
 
-	return late || call->held_ns > NM_WORKER_QUERY_NS ? NM_WORKER_QUERY_NS : call->held_ns;
+	return late || call->held_ns > NM_WORKER_DEADLINE_NS ? NM_WORKER_DEADLINE_NS : call->held_ns;
 }
 
 /* Ends the query in progress, if it has been answered, and begins the next ones until one is in

@@ -31,24 +31,38 @@ int nm_job_require_process(const struct nm_job *job)
 	return stat.start_ticks == job->request->start_ticks ? 0 : -ESRCH;
 }
 
-static int goes_on(const struct nm_job *job)
+int nm_job_require_client(const struct nm_job *job)
 {
 	char next;
 	struct iovec part = {&next, sizeof(next)};
 	nm_auto(nm_fds_close) struct nm_fds fds = {-1, -1};
 
-	if (nm_clock_ns() >= job->until_ns)
-		return -ETIMEDOUT;
 	if (job->socket >= 0 &&
 	    nm_fds_receive(job->socket, &part, 1, MSG_PEEK | MSG_DONTWAIT, &fds) != -EAGAIN)
 		return -ECANCELED;
 	return 0;
 }
 
-/* The same for a call that names the process by its number. */
+int nm_job_may_name(const struct nm_job *job)
+{
+	return nm_job_require_client(job) ?: nm_job_require_process(job);
+}
+
+/* ---- the time of a query ---- */
+
+static int has_time(const struct nm_job *job)
+{
+	return nm_clock_ns() >= job->until_ns ? -ETIMEDOUT : 0;
+}
+
+static int goes_on(const struct nm_job *job)
+{
+	return has_time(job) ?: nm_job_require_client(job);
+}
+
 static int may_name(const struct nm_job *job)
 {
-	return goes_on(job) ?: nm_job_require_process(job);
+	return has_time(job) ?: nm_job_may_name(job);
 }
 
 int nm_job_open(const struct nm_job *job, const char *name)

@@ -24,6 +24,10 @@ struct nm_job {
 
 /* Returns 0 if the process still has its number, -ESRCH, or another negative errno. */
 int nm_job_require_process(const struct nm_job *job);
+/* Returns 0, or -ECANCELED if the client no longer awaits the answer. */
+int nm_job_require_client(const struct nm_job *job);
+/* Both: for a call that names the process by its number. */
+int nm_job_may_name(const struct nm_job *job);
 /* Opens a file of the process. Returns the descriptor, which the caller closes, or a negative
  * errno. */
 int nm_job_open(const struct nm_job *job, const char *name);

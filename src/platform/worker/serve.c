@@ -55,8 +55,9 @@ static int require_file(int proc_fd, int fd, const char *name)
 static int where(void *context, unsigned count, const uint64_t *addresses, int *ret_statuses)
 {
 	const struct nm_job *job = context;
+	int r = nm_job_may_name(job);
 
-	return nm_numa_where(job->request->pid, count, addresses, ret_statuses);
+	return r < 0 ? r : nm_numa_where(job->request->pid, count, addresses, ret_statuses);
 }
 
 static int move(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
@@ -64,7 +65,7 @@ static int move(void *context, unsigned count, const uint64_t *addresses, const 
 {
 	const struct nm_job *job = context;
 	uint64_t before_ns = nm_clock_ns();
-	int r = nm_job_require_process(job);
+	int r = nm_job_may_name(job);
 
 	if (r == 0)
 		r = nm_numa_move(job->request->pid, count, addresses, nodes, statuses);
@@ -86,14 +87,30 @@ static int perform_round(const struct nm_job *job, const struct nm_worker_order 
 	return nm_round_perform(&round, &calls, ret);
 }
 
-/* Reads in pieces, as long as there is time and space for another one. */
-static int read_pieces(const struct nm_worker_request *request, int fd, size_t piece, char *text)
+static int open_maps(const struct nm_job *job, int *ret_fd)
 {
+	int r = nm_job_may_name(job);
+
+	if (r == 0)
+		r = nm_job_open(job, job->request->file == NM_NUMA_MAPS ? "numa_maps" : "maps");
+	if (r < 0)
+		return r;
+	*ret_fd = r;
+	return 0;
+}
+
+/* Reads in pieces, as long as there is time and space for another one. */
+static int read_pieces(const struct nm_job *job, int fd, size_t piece, char *text)
+{
+	const struct nm_worker_request *request = job->request;
 	uint64_t until_ns = nm_clock_ns() + request->budget_ns;
 	size_t used = 0;
 
 	do {
 		size_t room = request->count - used;
+		int r = nm_job_require_client(job);
+		if (r < 0)
+			return r;
 		ssize_t got = read(fd, text + used, room < piece ? room : piece);
 		if (got < 0 && used == 0)
 			return -errno;
@@ -104,12 +121,12 @@ static int read_pieces(const struct nm_worker_request *request, int fd, size_t p
 	return (int)used;
 }
 
-static int read_maps(int proc_fd, const struct nm_worker_request *request, int fd, char *text)
+static int read_maps(const struct nm_job *job, int fd, char *text)
 {
-	if (require_file(proc_fd, fd, "numa_maps") == 0)
-		return read_pieces(request, fd, NM_NUMA_MAPS_PIECE, text);
-	int r = require_file(proc_fd, fd, "maps");
-	return r < 0 ? r : read_pieces(request, fd, NM_MAPS_PIECE, text);
+	if (require_file(job->proc_fd, fd, "numa_maps") == 0)
+		return read_pieces(job, fd, NM_NUMA_MAPS_PIECE, text);
+	int r = require_file(job->proc_fd, fd, "maps");
+	return r < 0 ? r : read_pieces(job, fd, NM_MAPS_PIECE, text);
 }
 
 /* ---- finding pages ---- */
@@ -117,7 +134,7 @@ static int read_maps(int proc_fd, const struct nm_worker_request *request, int f
 /* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
  * but only the owner of the process may read it. */
 struct search {
-	const struct nm_worker_request *request;
+	const struct nm_job *job;
 	uint64_t until_ns;
 	struct nm_worker_found *found;
 };
@@ -136,7 +153,7 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 		uint64_t count = left < PIECE ? left : PIECE;
 		for (uint64_t i = 0; i < count; i++)
 			addresses[i] = found->next + i * range->page_bytes;
-		int r = nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
+		int r = where((void *)search->job, (unsigned)count, addresses, nodes);
 		if (r < 0)
 			return r;
 		for (uint64_t i = 0; i < count; i++, found->next += range->page_bytes) {
@@ -155,10 +172,11 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 	return 1;
 }
 
-static int find_pages(const struct nm_worker_order *order, struct nm_worker_found *ret)
+static int find_pages(const struct nm_job *job, const struct nm_worker_order *order,
+		      struct nm_worker_found *ret)
 {
-	struct search search = {.request = &order->request,
-				.until_ns = nm_clock_ns() + order->request.budget_ns,
+	uint64_t until_ns = nm_clock_ns() + order->request.budget_ns;
+	struct search search = {job, until_ns < job->until_ns ? until_ns : job->until_ns,
 				.found = ret};
 	int r = 1;
 
@@ -175,7 +193,7 @@ static void act(const struct nm_job *job, const struct nm_worker_order *order, i
 
 	switch (request->act) {
 	case NM_WORKER_WHERE:
-		ret->result = nm_numa_where(request->pid, request->count, order->addresses, body);
+		ret->result = where((void *)job, request->count, order->addresses, body);
 		ret->bytes = ret->result < 0 ? 0 : 4 * request->count;
 		break;
 	case NM_WORKER_ROUND: /* the time of a failed call is reported, too */
@@ -183,15 +201,14 @@ static void act(const struct nm_job *job, const struct nm_worker_order *order, i
 		ret->bytes = (uint32_t)NM_WORKER_MOVED_BYTES(ret->result < 0 ? 0 : request->count);
 		break;
 	case NM_WORKER_OPEN_MAPS:
-		ret->fd = nm_job_open(job, request->file == NM_NUMA_MAPS ? "numa_maps" : "maps");
-		ret->result = ret->fd < 0 ? ret->fd : 0;
+		ret->result = open_maps(job, &ret->fd);
 		break;
 	case NM_WORKER_READ_MAPS:
-		ret->result = read_maps(job->proc_fd, request, fd, body);
+		ret->result = read_maps(job, fd, body);
 		ret->bytes = ret->result < 0 ? 0 : (uint32_t)ret->result;
 		break;
 	case NM_WORKER_FIND:
-		ret->result = find_pages(order, body);
+		ret->result = find_pages(job, order, body);
 		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
 		break;
 	case NM_WORKER_COUNT:
@@ -219,9 +236,6 @@ void nm_worker_perform(int proc_fd, int socket, const struct nm_worker_order *or
 	bool names_process = order->request.act != NM_WORKER_HELLO && fd < 0;
 
 	*ret = (struct nm_worker_outcome){.fd = -1};
-	ret->result = names_process ? nm_job_require_process(&job) : 0;
-	if (ret->result < 0)
-		return;
 	act(&job, order, fd, body, ret);
 	int r = names_process ? nm_job_require_process(&job) : 0;
 	if (r < 0) {
