@@ -39,9 +39,9 @@ struct nm_owner {
 /* A query about the memory of a process. */
 enum nm_memory_query_kind {
 	NM_MEMORY_QUERY_WHERE,	   /* the node of each of the given pages */
-	NM_MEMORY_QUERY_NUMA_MAPS, /* the whole text of numa_maps */
-	NM_MEMORY_QUERY_PAGES,	   /* the nodes of up to 512 private pages, found by searching the
-				    * mappings */
+	NM_MEMORY_QUERY_NUMA_MAPS, /* the nodes of all pages, from numa_maps */
+	NM_MEMORY_QUERY_PAGES,	   /* the nodes of a sample: up to 512 of its own pages, and 256 of
+				    * others, found by searching the mappings */
 	NM_MEMORY_QUERY_PROGRAM	   /* the program, from maps: `result` is its number in
 				    * nm_excluded_programs; 0: another one */
 };
@@ -60,23 +60,20 @@ struct nm_memory_query {
  * -ETIMEDOUT or -EALREADY as in worker.h, or another negative errno. */
 struct nm_memory_answer {
 	int result;
-	int *nodes;	/* WHERE: the kernel's node number of each page, or a negative errno for
-			 * a page that is not in memory; PAGES: the nodes of the pages found in
-			 * memory */
-	unsigned count; /* number of entries in nodes */
-	/* PAGES: the last entries, of memory that does not follow a process, because it is shared
-	 * or of files; and the size of its own mappings of huge pages from the pool. */
-	unsigned nr_staying;
-	uint64_t own_huge_bytes;
-	char *text; /* NUMA_MAPS */
+	int *nodes; /* WHERE: the kernel's node number of each page, or a negative errno for a page
+		     * that is not in memory */
+	unsigned count;		     /* number of entries in nodes */
+	struct nm_node_pages *pages; /* NUMA_MAPS and PAGES; owned */
+	uint64_t took_ns;
 };
 static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 {
 	free(answer->nodes);
-	free(answer->text);
+	free(answer->pages);
 	*answer = (struct nm_memory_answer){0};
 }
 
+struct nm_node_pages;
 struct nm_worker_news;
 struct nm_worker_range;
 struct nm_worker_found;
@@ -183,7 +180,7 @@ struct nm_platform_ops {
 	 * These and the following functions, as far as only the mover calls them, may return
 	 * NM_CALL_BEGUN. The arguments and the places for results then belong to the platform until
 	 * pages_poll returns true or pages_cancel is called, and no further call may begin. Calls
-	 * end after at most NM_WORKER_MOVE_NS, with -ETIMEDOUT or -EALREADY as in worker.h.
+	 * end after at most NM_WORKER_DEADLINE_NS, with -ETIMEDOUT or -EALREADY as in worker.h.
 	 */
 	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
 	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,
@@ -220,13 +217,6 @@ struct nm_platform_ops {
 	 */
 	int (*pages_round)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			   const struct nm_page_round *round, struct nm_worker_moved *ret);
-	/*
-	 * Begins a series of these calls, which share one deadline (nm_worker_client_prepare()),
-	 * and starts the worker if there is none, which may take NM_WORKER_HELLO_NS. Returns 0 or a
-	 * negative errno; on failure the first call tries again. NULL if the platform starts no
-	 * workers. Called only by the mover.
-	 */
-	int (*pages_prepare)(struct nm_platform *platform);
 	/*
 	 * Returns true, and the result in *ret, if the call in progress has ended. NULL if no call
 	 * returns NM_CALL_BEGUN. Called only by the mover.
@@ -299,37 +289,24 @@ NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 
 /*
  * The queries of the main loop that may take long: the order in which they are answered, and the
- * time that is charged to their domains. Part of platform/, behind nm_platform_ops.memory_query. No
- * function here waits.
- */
-
-/*
- * An answer that consists of several calls begins no further call after NM_ANSWER_NS.
+ * time that is charged to their domains. Part of platform/, behind nm_platform_ops.memory_query.
+ * Pure: times are arguments.
  *
  * One query is processed at a time, for all domains. After an answer, the domain's next queries are
  * processed after those of others, for NM_ANSWER_REST_SHARE times the duration of the answer, so
  * that the domain uses 10 % of the time while others wait.
  * While the rest of that time is longer than after an answer of NM_ANSWER_USUAL_NS, the domain's
  * queries are refused (-EALREADY), because others would have to wait for the next one. The duration
- * is the time of the calls, as their worker measures it: neither the start of a worker nor a busy
- * main loop is charged to a domain.
+ * is the one that the worker measures: neither the start of a worker nor a busy main loop is
+ * charged to a domain.
  */
-#define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
 #define NM_ANSWER_REST_SHARE 9U
 #define NM_ANSWER_USUAL_NS (100 * NM_NSEC_PER_MSEC)
-
-/*
- * Begins the answer to a query, or continues it in later calls with the same query. Returns true
- * when *ret is complete. Never waits.
- */
-typedef bool (*nm_memory_answer_fn)(void *context, const struct nm_memory_query *query,
-				    struct nm_memory_answer *ret);
 
 struct nm_asker;
 
 /* The caller frees it. */
-void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret);
-/* May be called while an answer is incomplete, which is then discarded. */
+void nm_asker_new(struct nm_asker **ret);
 void nm_asker_free(struct nm_asker *asker);
 NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
@@ -340,16 +317,11 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
 
-/*
- * Continues the answer in progress, and begins the next ones until one cannot be completed at once.
- */
-void nm_asker_progress(struct nm_asker *asker);
-
-/* Called by an answer after each of its calls, with the duration of the call. */
-void nm_asker_charge(struct nm_asker *asker, uint64_t ns);
-/* Called by an answer before each of its calls. Returns 0, -ETIMEDOUT if the answer has used its
- * time, or -ECANCELED if the query was cancelled. */
-int nm_asker_goes_on(const struct nm_asker *asker);
+/* Returns the next query, which is in progress from now on; NULL: none waits, or another one is in
+ * progress. Queries of domains that have used their time are answered here. */
+const struct nm_memory_query *nm_asker_next(struct nm_asker *asker, uint64_t now_ns);
+/* Ends the query in progress, whose answer took answer->took_ns, and takes the answer over. */
+void nm_asker_answer(struct nm_asker *asker, struct nm_memory_answer *answer, uint64_t now_ns);
 
 /* ---- lock of the runtime directory ---- */
 

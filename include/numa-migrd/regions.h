@@ -9,6 +9,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
+#include "numa-migrd/maps.h"
 #include "numa-migrd/topology.h"
 
 #define NM_REGION_EXCLUSIVITY 0.8 /* share of the accesses from one node to move a range there */
@@ -41,13 +42,6 @@ static inline size_t nm_first_above(const void *items, size_t count, size_t size
 #define NM_FIRST_ABOVE(items, count, member, value)                                                \
 	nm_first_above(items, count, sizeof(*(items)), offsetof(__typeof__(*(items)), member),     \
 		       value)
-
-/* A mapping of the process. */
-struct nm_range {
-	uint64_t start, end;
-	uint64_t page_bytes; /* size of its largest pages; values below 2 MiB mean 2 MiB, because
-			      * pages may be huge */
-};
 
 struct nm_region {
 	uint64_t start, end;
@@ -139,60 +133,5 @@ struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes);
  */
 int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
 			 const struct nm_contention *contention, const struct nm_config *config);
-
-/* ---- lines of numa_maps ---- */
-
-/*
- * The only parser of the lines of /proc/PID/maps and numa_maps (proc(5), numa(7)). Their contents
- * are not trusted. Pure.
- */
-
-enum nm_memory_policy {
-	NM_MEMORY_UNKNOWN, /* no line described it */
-	NM_MEMORY_DEFAULT, /* on the node of the first access */
-	NM_MEMORY_LOCAL,   /* the same, set explicitly */
-	NM_MEMORY_PREFERRED,
-	NM_MEMORY_BIND,
-	NM_MEMORY_INTERLEAVE, /* weighted or not */
-	NM_MEMORY_OTHER	      /* an unknown policy, set by the owner */
-};
-
-struct nm_mapped {
-	uint64_t start, end;
-	uint64_t page_bytes; /* size of the kernel's pages; transparent huge pages are not visible
-			      * here */
-	uint8_t policy; /* enum nm_memory_policy; for a mapping without its own, that of the thread
-			 * queried */
-	bool shared;	/* mapped so that other processes can share it */
-	bool file;	/* except huge pages without a name */
-	bool huge;	/* pages from the pool of huge pages */
-	bool written;	/* some of its pages are dirty, as all are of memory without a disk */
-	bool empty;	/* contained no pages */
-	int only_on;	/* the kernel's number of the node that held all of its pages; -1: none */
-	uint64_t resident; /* number of pages in memory */
-};
-
-/* Returns whether the owner has set the location: bound, preferred, interleaved, or by an unknown
- * policy. Pure. */
-static inline bool nm_mapped_is_bound(const struct nm_mapped *mapped)
-{
-	return mapped->policy != NM_MEMORY_DEFAULT && mapped->policy != NM_MEMORY_LOCAL;
-}
-
-/* Parses one line of maps, NUL-terminated, with or without its newline: start, end, shared, file.
- * Clears the other fields. Returns 0 or -EINVAL. Pure. */
-int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret);
-
-/* Parses one line of numa_maps in the same way: start, policy, page_bytes, huge, the resident
- * pages, and its information about file. Returns 0 or -EINVAL. Pure. */
-int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret);
-
-/*
- * Adds the counts of one line of numa_maps to `pages` (nr_nodes values, in pages of page_bytes);
- * its counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping without pages, or
- * -EINVAL for another text. Nodes that are not in the topology are ignored. Pure.
- */
-int nm_mapped_count_pages(const char *line, const struct nm_topology *topology, double page_bytes,
-			  double *pages);
 
 #endif

@@ -7,6 +7,12 @@
  *
  * Each request gets one reply, over a SOCK_SEQPACKET socket and in native byte order (both ends
  * belong to one package on one machine). A worker has one client, and exits with it.
+ *
+ * A request is a job, in which the worker blocks. Between two system calls it looks at its
+ * connection, and before each one that names a process by its number, and after the last, at the
+ * start time of that process. A query is answered by one job. A migration takes several: the daemon
+ * reads the mappings, applies the rules, and has pages found and moved. All jobs have one deadline.
+ * The daemon ends one by closing the connection, and kills nothing.
  */
 #ifndef NUMA_MIGRD_WORKER_H
 #define NUMA_MIGRD_WORKER_H
@@ -31,6 +37,9 @@ enum nm_worker_act {
 	NM_WORKER_OPEN_MAPS, /* file → its descriptor, by SCM_RIGHTS */
 	NM_WORKER_READ_MAPS, /* that descriptor, maximum size, time → text; empty at its end */
 	NM_WORKER_FIND,	     /* ranges, time → struct nm_worker_found */
+	NM_WORKER_COUNT,     /* → struct nm_node_pages, from numa_maps */
+	NM_WORKER_SAMPLE,    /* → struct nm_node_pages, of some pages */
+	NM_WORKER_IDENTIFY,  /* result: the program, a number in nm_excluded_programs, from maps */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
@@ -47,9 +56,8 @@ struct nm_worker_request {
 	uint64_t budget_ns, last_offset;
 	uint64_t file; /* OPEN_MAPS: enum nm_maps_file */
 };
-#define NM_WORKER_NODE_NUMBERS 1024 /* ROUND: more than any kernel has (CONFIG_NODES_SHIFT) */
 
-/* Followed by `bytes` bytes: statuses, text, struct nm_worker_found or nm_worker_moved. */
+/* Followed by `bytes` bytes: statuses, text, or a struct. */
 struct nm_worker_reply {
 	uint32_t version;
 	int32_t result; /* return value of the call, or a negative errno */
@@ -142,15 +150,13 @@ int nm_round_perform(const struct nm_page_round *round, const struct nm_round_ca
 
 /* ---- the daemon's side ---- */
 
-/* Deadlines for the calls of the main loop and of the mover. A worker that misses its deadline is
- * abandoned. A worker that is starting may take longer for its first reply. */
-#define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
-#define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
+/* COUNT, SAMPLE and IDENTIFY make no further system call after this time (-ETIMEDOUT), FIND
+ * answers with what it has found, and no job after the client has closed the connection. */
+#define NM_WORKER_JOB_NS (1 * NM_NSEC_PER_SEC)
+/* A worker that misses this deadline is abandoned. One that is starting may take longer for its
+ * first reply. */
+#define NM_WORKER_DEADLINE_NS (2 * NM_NSEC_PER_SEC)
 #define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* no process is queried yet */
-/*
- * A series of calls, which nm_worker_client_prepare() begins, ends after this number of deadlines.
- */
-#define NM_WORKER_SERIES_CALLS 2U
 /* A process that missed a deadline is not queried during this time. */
 #define NM_WORKER_REST_NS (600 * NM_NSEC_PER_SEC)
 
@@ -194,8 +200,8 @@ struct nm_worker_client;
 struct nm_worker_options {
 	const char *socket_path; /* NULL: none, and the program is started */
 	const char *program;	 /* started if nothing listens there; NULL: the installed program */
-	const uint64_t *deadline_ns; /* indexed by nm_worker_caller; NULL: as above. For tests */
-	int proc_fd;		     /* /proc; must stay open while the client exists */
+	uint64_t deadline_ns;	 /* 0: NM_WORKER_DEADLINE_NS. For tests */
+	int proc_fd;		 /* /proc; must stay open while the client exists */
 	struct nm_unresponsive_list
 		*memory; /* must exist as long as the client; NULL: a list of its own */
 };
@@ -229,29 +235,21 @@ struct nm_worker_call {
 };
 
 /*
- * Begins a series of calls, and starts a worker for it if necessary, which may take
- * NM_WORKER_HELLO_NS. Returns 0 if there is a worker; 1 if it is starting, in which case
- * nm_worker_client_receive() returns the result; or a negative errno if no worker could be reached.
- * Without a series, only the deadline of each call applies. Never waits.
- */
-int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller which);
-
-/*
- * Sends a call to a worker. Returns 1, and `call` belongs to the client until
- * nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative errno.
- * -EINPROGRESS: the series has ended, or a worker is still working for this domain: try again
- * later. -EALREADY: the process missed a deadline recently, its domain has used its quota of stuck
- * workers, or another call of this caller is in progress. -ESRCH: the process has exited. Any other
- * error: no worker could be reached. Never waits.
+ * Sends a call to a worker, which is started if necessary. Returns 1, and `call` belongs to the
+ * client until nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative
+ * errno. -EINPROGRESS: a worker is still working for this domain: try again later. -EALREADY: the
+ * process missed a deadline recently, its domain has used its quota of stuck workers, or another
+ * call of this caller is in progress. -ESRCH: the process has exited. Any other error: no worker
+ * could be reached. Never waits.
  */
 int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller which,
 			  struct nm_worker_call *call);
 
 /*
- * Receives the result of nm_worker_client_prepare() or nm_worker_client_send(). Returns true if the
- * operation has ended; *ret_result is the result in the reply, or an error of those functions.
- * -ETIMEDOUT: the deadline was missed, and the worker is abandoned. -EINPROGRESS: at the deadline
- * the worker was still running, or the series had ended. Never waits.
+ * Receives the result of nm_worker_client_send(). Returns true if the operation has ended;
+ * *ret_result is the result in the reply, or an error of that function. -ETIMEDOUT: the deadline
+ * was missed, and the worker is abandoned. -EINPROGRESS: at the deadline the worker was still
+ * running. Never waits.
  */
 bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller which,
 			      int *ret_result);

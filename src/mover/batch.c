@@ -197,7 +197,7 @@ static int take_mappings(struct nm_mover *mover, int r)
 	return make_calls(mover);
 }
 
-int nm_batch_step(struct nm_mover *mover, int r)
+int nm_batch_step(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 
@@ -207,7 +207,7 @@ int nm_batch_step(struct nm_mover *mover, int r)
 	memset(mover->call.moved.tries, 0, sizeof(mover->call.moved.tries));
 	if (is_done(work))
 		return 0;
-	r = check_process(mover);
+	int r = check_process(mover);
 	if (r < 0)
 		return r;
 	mover->call.now_ns = mover->platform->ops->now_ns(mover->platform);

@@ -11,14 +11,6 @@ static int continue_with(struct nm_mover *mover, int r, nm_then_fn then)
 	return r;
 }
 
-int nm_call_prepare(struct nm_mover *mover, nm_then_fn then)
-{
-	const struct nm_platform_ops *ops = mover->platform->ops;
-
-	return continue_with(mover, ops->pages_prepare ? ops->pages_prepare(mover->platform) : 0,
-			     then);
-}
-
 int nm_call_where(struct nm_mover *mover, nm_then_fn then)
 {
 	struct nm_call *call = &mover->call;

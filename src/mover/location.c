@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The location of the private memory of a process, as counted by the kernel. */
-#include <string.h>
-#include <unistd.h>
-
 #include "numa-migrd/balance.h"
 #include "numa-migrd/homes.h"
+#include "numa-migrd/maps.h"
 #include "numa-migrd/mover.h"
-#include "numa-migrd/proc.h"
-#include "numa-migrd/regions.h"
 
 /* For numa_maps the kernel walks all pages, and the process cannot map memory meanwhile; therefore
  * only a sample of a larger process is queried. */
@@ -33,52 +29,17 @@ void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket)
 	*ticket = 0;
 }
 
-/* Returns whether these pages stay where they are: memory that other processes can map, data of
- * files, and huge pages of files. Programs and libraries do not count. */
-static bool stays(const struct nm_mapped *mapped)
+/* Too small a sample counts as no pages. */
+static void add_pages(const struct nm_topology *topology, const uint64_t *by_number, bool whole,
+		      double *pages)
 {
-	return mapped->file && (mapped->huge || mapped->written ||
-				mapped->resident * mapped->page_bytes > NM_PROC_PROGRAM_BYTES);
-}
+	uint64_t all = 0;
 
-/* Huge pages from the pool stay where they are while the pools of other nodes are used up. */
-static void count_whole(const struct nm_topology *topology, char *text, struct nm_location *ret)
-{
-	const double page_bytes = (double)sysconf(_SC_PAGESIZE);
-	struct nm_mapped mapped;
-	ret->whole = true;
-	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		if (nm_mapped_parse_policy(line, &mapped) < 0)
-			continue;
-		bool own = strstr(line, " anon=") && !(mapped.file && mapped.huge);
-		if (!own && !stays(&mapped))
-			continue;
-		if (own && mapped.huge)
-			ret->huge_bytes += mapped.resident * mapped.page_bytes;
-		else if (own)
-			ret->own_bytes += mapped.resident * mapped.page_bytes;
-		(void)nm_mapped_count_pages(line, topology, page_bytes,
-					    own ? ret->pages : ret->staying);
-	}
-}
-
-static void count_nodes(const struct nm_topology *topology, const int *nodes, unsigned count,
-			double *pages)
-{
-	for (unsigned i = 0; i < count && count >= SAMPLE_MIN; i++) {
-		int node = nodes[i] < 0 ? -1 : nm_topology_node_index(topology, (unsigned)nodes[i]);
-		if (node >= 0)
-			pages[node]++;
-	}
-}
-
-static void count_sample(const struct nm_topology *topology, const struct nm_memory_answer *answer,
-			 struct nm_location *ret)
-{
-	unsigned own = answer->count - answer->nr_staying;
-	count_nodes(topology, answer->nodes, own, ret->pages);
-	count_nodes(topology, answer->nodes + own, answer->nr_staying, ret->staying);
-	ret->huge_bytes = answer->own_huge_bytes;
+	for (unsigned i = 0; i < NM_NODE_NUMBERS; i++)
+		all += by_number[i];
+	for (unsigned i = 0; i < topology->nr_nodes && (whole || all >= SAMPLE_MIN); i++)
+		if (topology->nodes[i].os_id < NM_NODE_NUMBERS)
+			pages[i] += (double)by_number[topology->nodes[i].os_id];
 }
 
 int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
@@ -91,10 +52,12 @@ int nm_location_poll(struct nm_platform *platform, const struct nm_topology *top
 	*ticket = 0;
 	if (r < 0 || answer.result < 0)
 		return r < 0 ? r : answer.result;
-	if (answer.text)
-		count_whole(topology, answer.text, ret);
-	else
-		count_sample(topology, &answer, ret);
+	const struct nm_node_pages *pages = answer.pages;
+	ret->whole = pages->whole;
+	ret->own_bytes = pages->own_bytes;
+	ret->huge_bytes = pages->huge_bytes;
+	add_pages(topology, pages->own, pages->whole, ret->pages);
+	add_pages(topology, pages->staying, pages->whole, ret->staying);
 	return 0;
 }
 

@@ -2,6 +2,8 @@
 /* Reads /proc/PID/maps and then numa_maps within a time budget, and looks up mappings. */
 #include "mappings.h"
 
+#include "numa-migrd/regions.h"
+
 #define READ_BYTES 8192U
 
 void nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)

@@ -139,11 +139,9 @@ static inline bool nm_batch_has_steps(const struct nm_page_batch *batch)
 	return !batch->bulk && batch->nr_back == 0;
 }
 
-/*
- * Makes the next call of the batch in progress, after reading what it requires. Implements
- * nm_then_fn; `r` is ignored.
- */
-int nm_batch_step(struct nm_mover *mover, int r);
+/* Makes the next call of the batch in progress, after reading what it requires. Returns the result
+ * of the step, or NM_CALL_BEGUN. */
+int nm_batch_step(struct nm_mover *mover);
 /* Evaluates the result of the step. Returns -EAGAIN if there is more to do, 0 if the batch is
  * complete, or another negative errno if it has ended. */
 int nm_batch_step_end(struct nm_mover *mover, int r);
@@ -171,9 +169,6 @@ void nm_step_end(struct nm_page_step *step);
 /* call.c: the calls of a worker. A function with a parameter `then` calls it when the result is
  * known, and returns what it returns; or it returns NM_CALL_BEGUN, and the step continues with
  * `then` later. */
-
-/* Begins a series of calls: starts the worker process that they need. */
-int nm_call_prepare(struct nm_mover *mover, nm_then_fn then);
 
 /* Queries the nodes of the units, into mover->call.statuses; for the class NM_PACE_HUGE followed by
  * those of their last base pages. */

@@ -81,22 +81,15 @@ static void finish_batch(struct nm_mover *mover, int error)
 
 /* ---- steps ---- */
 
-static void end_step(struct nm_mover *mover, int r)
+/* Ends the step with this result. Returns false if a call of it is in progress. */
+static bool end_step(struct nm_mover *mover, int r)
 {
+	if (r == NM_CALL_BEGUN)
+		return false;
 	mover->end(mover, r);
 	mover->work.known = NULL;
 	nm_mover_adopt(mover);
-}
-
-/* Begins a series of calls and then the step. Returns false if a call is in progress. */
-static bool begin_step(struct nm_mover *mover, nm_then_fn step,
-		       void (*end)(struct nm_mover *mover, int r))
-{
-	mover->end = end;
-	int r = nm_call_prepare(mover, step);
-	if (r != NM_CALL_BEGUN)
-		end_step(mover, r);
-	return r != NM_CALL_BEGUN;
+	return true;
 }
 
 /* Returns false if the call is still in progress, or if another one is. */
@@ -107,10 +100,7 @@ static bool continue_step(struct nm_mover *mover)
 	if (!mover->platform->ops->pages_poll(mover->platform, &r))
 		return false;
 	nm_then_fn then = NM_TAKE(mover->then);
-	r = then(mover, r);
-	if (r != NM_CALL_BEGUN)
-		end_step(mover, r);
-	return r != NM_CALL_BEGUN;
+	return end_step(mover, then(mover, r));
 }
 
 /* Returns the time until the mappings may be known: the time spent reading them in this step, or,
@@ -175,12 +165,6 @@ static int return_result(struct nm_mover *mover, int r)
 	return r;
 }
 
-static int read_mappings(struct nm_mover *mover, int r)
-{
-	(void)r;
-	return nm_mover_read(mover, return_result);
-}
-
 static void end_reading(struct nm_mover *mover, int r)
 {
 	(void)mover, (void)r;
@@ -196,7 +180,8 @@ static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 		return false;
 	if (now >= mover->known.turn_ns) {
 		mover->work.known = entry;
-		return begin_step(mover, read_mappings, end_reading);
+		mover->end = end_reading;
+		return end_step(mover, nm_mover_read(mover, return_result));
 	}
 	if (mover->known.turn_ns - now < *wait_ns)
 		*wait_ns = mover->known.turn_ns - now;
@@ -222,7 +207,8 @@ static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
 		if (pace_ns == 0) {
 			mover->work.step_began_ns = now;
-			return begin_step(mover, nm_batch_step, end_batch_step);
+			mover->end = end_batch_step;
+			return end_step(mover, nm_batch_step(mover));
 		}
 		*wait_ns = pace_ns < *wait_ns ? pace_ns : *wait_ns;
 	}

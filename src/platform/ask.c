@@ -18,14 +18,11 @@ struct entry {
 };
 
 struct nm_asker {
-	nm_memory_answer_fn answer;
-	void *context;
 	uint64_t tickets;
 	struct entry entries[NM_QUERIES_MOST];
 	struct entry *under_way; /* NULL: none */
-	uint64_t took_ns;	 /* time spent on that one so far */
-	struct nm_quota rests; /* in nanoseconds, which pass */
-	uint64_t rested_ns;    /* up to this time */
+	struct nm_quota rests;	 /* in nanoseconds, which pass */
+	uint64_t rested_ns;	 /* up to this time */
 };
 
 static void empty(struct entry *entry)
@@ -43,26 +40,17 @@ static struct entry *find(struct nm_asker *asker, uint64_t ticket)
 	return NULL;
 }
 
+/* ---- order ---- */
+
 static double rest_of(const struct nm_asker *asker, uint64_t domain)
 {
 	return nm_quota_of(&asker->rests, domain);
 }
 
-static void pass_time(struct nm_asker *asker)
+static void pass_time(struct nm_asker *asker, uint64_t now_ns)
 {
-	uint64_t now = nm_clock_ns();
-
-	nm_quota_repay(&asker->rests, (double)(now - asker->rested_ns));
-	asker->rested_ns = now;
-}
-
-/* A rest that is longer than the new one stays. */
-static void begin_rest(struct nm_asker *asker, uint64_t domain, uint64_t took_ns)
-{
-	double rest_ns = (double)(NM_ANSWER_REST_SHARE * took_ns);
-
-	pass_time(asker);
-	nm_quota_add(&asker->rests, domain, rest_ns - rest_of(asker, domain));
+	nm_quota_repay(&asker->rests, (double)(now_ns - asker->rested_ns));
+	asker->rested_ns = now_ns;
 }
 
 /* Queries of resting domains come last; otherwise the longest wait comes first. */
@@ -73,8 +61,8 @@ static bool is_before(const struct nm_asker *asker, const struct entry *a, const
 	return one != other ? one < other : a->ticket < b->ticket;
 }
 
-/* Returns the next query, or NULL if none is waiting. */
-static struct entry *next(struct nm_asker *asker)
+/* Returns NULL if none is waiting. */
+static struct entry *first_waiting(struct nm_asker *asker)
 {
 	struct entry *first = NULL;
 
@@ -86,46 +74,42 @@ static struct entry *next(struct nm_asker *asker)
 	return first;
 }
 
-/* Returns false if the answer is not complete yet. */
-static bool advance(struct nm_asker *asker, struct entry *entry)
+const struct nm_memory_query *nm_asker_next(struct nm_asker *asker, uint64_t now_ns)
 {
-	if (entry->state == WAITING) {
-		entry->state = UNDER_WAY;
-		asker->under_way = entry;
-		asker->took_ns = 0;
+	struct entry *entry = NULL;
+
+	pass_time(asker, now_ns);
+	while (!asker->under_way && (entry = first_waiting(asker))) {
+		if (rest_of(asker, entry->question.domain) <=
+		    NM_ANSWER_REST_SHARE * NM_ANSWER_USUAL_NS) {
+			entry->state = UNDER_WAY;
+			asker->under_way = entry;
+			return &entry->question;
+		}
+		entry->answer.result = -EALREADY;
+		entry->state = ANSWERED;
 	}
-	if (!asker->answer(asker->context, &entry->question, &entry->answer))
-		return false;
-	begin_rest(asker, entry->question.domain, asker->took_ns);
-	asker->under_way = NULL;
+	return NULL;
+}
+
+/* A rest that is longer than the new one stays. */
+void nm_asker_answer(struct nm_asker *asker, struct nm_memory_answer *answer, uint64_t now_ns)
+{
+	struct entry *entry = NM_TAKE(asker->under_way);
+	double rest_ns = (double)NM_ANSWER_REST_SHARE * (double)answer->took_ns;
+
+	pass_time(asker, now_ns);
+	nm_quota_add(&asker->rests, entry->question.domain,
+		     rest_ns - rest_of(asker, entry->question.domain));
+	entry->answer = *answer;
+	*answer = (struct nm_memory_answer){0};
 	if (entry->state == FORGOTTEN)
 		empty(entry);
 	else
 		entry->state = ANSWERED;
-	return true;
 }
 
-/* Returns true if there may be another query. */
-static bool begin_next(struct nm_asker *asker)
-{
-	pass_time(asker);
-	struct entry *entry = next(asker);
-	if (!entry)
-		return false;
-	if (rest_of(asker, entry->question.domain) <= NM_ANSWER_REST_SHARE * NM_ANSWER_USUAL_NS)
-		return advance(asker, entry);
-	entry->answer.result = -EALREADY;
-	entry->state = ANSWERED;
-	return true;
-}
-
-void nm_asker_progress(struct nm_asker *asker)
-{
-	if (asker->under_way && !advance(asker, asker->under_way))
-		return;
-	while (begin_next(asker))
-		;
-}
+/* ---- queries and answers ---- */
 
 int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket)
@@ -148,8 +132,6 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		place->question.addresses = place->addresses;
 	}
 	*ret_ticket = place->ticket;
-	if (!asker->under_way)
-		nm_asker_progress(asker);
 	return 0;
 }
 
@@ -177,26 +159,12 @@ void nm_asker_forget(struct nm_asker *asker, uint64_t ticket)
 		empty(entry);
 }
 
-void nm_asker_charge(struct nm_asker *asker, uint64_t ns)
-{
-	asker->took_ns += ns;
-}
-
-int nm_asker_goes_on(const struct nm_asker *asker)
-{
-	if (asker->under_way->state == FORGOTTEN)
-		return -ECANCELED;
-	return asker->took_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
-}
-
 /* ---- construction ---- */
 
-void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret)
+void nm_asker_new(struct nm_asker **ret)
 {
 	struct nm_asker *asker = nm_must(calloc(1, sizeof(*asker)));
 
-	asker->answer = answer;
-	asker->context = context;
 	asker->rests.limit = INFINITY;
 	*ret = asker;
 }

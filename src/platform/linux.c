@@ -299,9 +299,9 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 		      .memory_cancel = nm_linux_memory_cancel, .query_fd = nm_linux_query_fd,      \
 		      .query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,  \
 		      .read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,        \
-		      .pages_find = nm_linux_pages_find, .pages_prepare = nm_linux_pages_prepare,  \
-		      .pages_poll = nm_linux_pages_poll, .pages_cancel = nm_linux_pages_cancel,    \
-		      .worker_news = nm_linux_worker_news, .worker_counts = nm_linux_worker_counts
+		      .pages_find = nm_linux_pages_find, .pages_poll = nm_linux_pages_poll,        \
+		      .pages_cancel = nm_linux_pages_cancel, .worker_news = nm_linux_worker_news,  \
+		      .worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,

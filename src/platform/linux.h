@@ -50,7 +50,6 @@ int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_
 			uint64_t budget_ns, struct nm_worker_found *ret);
 int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 const struct nm_page_round *round, struct nm_worker_moved *ret);
-int nm_linux_pages_prepare(struct nm_platform *platform);
 bool nm_linux_pages_poll(struct nm_platform *platform, int *ret);
 void nm_linux_pages_cancel(struct nm_platform *platform);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);

@@ -103,17 +103,6 @@ int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start
 	return begin(platform, &call, NULL);
 }
 
-int nm_linux_pages_prepare(struct nm_platform *platform)
-{
-	struct nm_linux *self = nm_linux(platform);
-
-	self->pages_call = (struct nm_worker_call){.request = {.act = NM_WORKER_HELLO}};
-	self->ret_held_ns = NULL;
-	int r = nm_worker_client_prepare(self->workers, NM_WORKER_MOVER);
-	nm_linux_watch(self->queries);
-	return r > 0 ? NM_CALL_BEGUN : r;
-}
-
 /* Returns what the function that began the call returns for this result of the worker. */
 static int result_of(const struct nm_worker_call *call, int r)
 {

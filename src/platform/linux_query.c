@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * The queries of the main loop about the memory of other processes. An answer is a series of calls
- * of a worker; a step takes the result of one and prepares the next. No function here waits.
+ * The queries of the main loop about the memory of other processes. Each is one job of a worker,
+ * one after the other. No function here waits.
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
 #include "linux.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/maps.h"
 #include "numa-migrd/proc.h"
-#include "private_pages.h"
 #include "worker_memory.h"
 
-#define NUMA_MAPS_BYTES (1U << 20) /* limit on a numa_maps, kept whole: about 10,000 mappings */
-#define MAPS_MOST (4U << 20)	   /* limit on a maps, read in pieces: about 40,000 mappings */
-#define MAPS_BYTES (4 * NM_WORKER_TEXT_MOST)
-#define PAGES_SAMPLED 512U
-#define STAYING_SAMPLED 256U
 #define EVENTS_MOST 16
-#define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
 
 struct nm_linux_queries {
 	struct nm_worker_client *workers; /* those of the platform */
@@ -31,232 +24,93 @@ struct nm_linux_queries {
 
 	/* The query in progress: */
 	const struct nm_memory_query *query; /* NULL: none */
-	/* Takes the result of a call. Returns true if `call` is the next one, or false if the
-	 * answer is complete. */
-	bool (*step)(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
 	struct nm_worker_call call;
-	uint64_t sent_ns;
-	int maps; /* descriptor of its maps or numa_maps, or -1 */
-	char *text;
-	size_t size, used, total; /* of the text: capacity; in use; read from the file so far */
-	struct nm_private_pages pages;
-	struct nm_program_search search;
-	uint64_t *addresses; /* those of its own memory, then those of memory that stays */
-	unsigned nr_own;
-	int *nodes;
+	size_t expected; /* size of the body of its reply */
+	struct nm_memory_answer answer;
 };
-
-static bool end(struct nm_memory_answer *ret, int r)
-{
-	ret->result = r;
-	return false;
-}
-
-static struct nm_worker_call call_of(const struct nm_linux_queries *self, enum nm_worker_act act)
-{
-	return (struct nm_worker_call){.request = {.act = act},
-				       .pid = self->query->pid,
-				       .start_ticks = self->query->start_ticks,
-				       .fd = -1};
-}
-
-/* ---- nodes of pages ---- */
-
-static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
-
-static bool ask_where(struct nm_linux_queries *self, unsigned count, const uint64_t *addresses,
-		      struct nm_memory_answer *ret)
-{
-	free(self->nodes);
-	self->nodes = nm_must(calloc(count + 1, sizeof(*self->nodes)));
-	self->call = call_of(self, NM_WORKER_WHERE);
-	self->call.request.count = count;
-	self->call.addresses = addresses;
-	self->call.body = self->nodes;
-	self->call.body_size = count * sizeof(*self->nodes);
-	self->step = take_nodes;
-	return count > 0 || take_nodes(self, 0, ret);
-}
-
-/* Queries `count` pages of its own memory, and some of memory that stays. The answer contains those
- * that are in memory, at most 512 of its own. */
-static bool sample_pages(struct nm_linux_queries *self, unsigned count,
-			 struct nm_memory_answer *ret)
-{
-	free(self->addresses);
-	self->addresses = nm_must(calloc(count + STAYING_SAMPLED, sizeof(*self->addresses)));
-	self->nr_own = nm_extents_choose(&self->pages.own, count, self->addresses);
-	unsigned staying = nm_extents_choose(&self->pages.staying, STAYING_SAMPLED,
-					     self->addresses + self->nr_own);
-	return ask_where(self, self->nr_own + staying, self->addresses, ret);
-}
-
-/* Keeps the nodes of up to `most` pages that are in memory, of those from `first` to `end`. Returns
- * their number. */
-static unsigned keep_found(int *nodes, unsigned kept, unsigned first, unsigned end, unsigned most)
-{
-	unsigned count = 0;
-
-	for (unsigned i = first; i < end && count < most; i++)
-		if (nodes[i] >= 0)
-			nodes[kept + count++] = nodes[i];
-	return count;
-}
-
-/* If little of the address space is in memory, more of it is queried. */
-static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
-{
-	unsigned count = self->call.request.count;
-
-	if (r == 0 && self->call.body_size != count * sizeof(*self->nodes))
-		r = -EPROTO;
-	if (r < 0)
-		return end(ret, r);
-	if (self->query->kind == NM_MEMORY_QUERY_PAGES) {
-		unsigned kept = keep_found(self->nodes, 0, 0, self->nr_own, PAGES_SAMPLED);
-		if (kept < PAGES_SAMPLED / 4 && self->nr_own == PAGES_SAMPLED)
-			return sample_pages(self, NM_WORKER_PAGES_MOST - STAYING_SAMPLED, ret);
-		ret->nr_staying =
-			keep_found(self->nodes, kept, self->nr_own, count, STAYING_SAMPLED);
-		ret->own_huge_bytes = self->pages.own_huge_bytes;
-		count = kept + ret->nr_staying;
-	}
-	ret->nodes = NM_TAKE(self->nodes);
-	ret->count = count;
-	return end(ret, 0);
-}
-
-/* ---- maps and numa_maps ---- */
-
-static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
-
-static bool read_on(struct nm_linux_queries *self, struct nm_memory_answer *ret)
-{
-	size_t room = self->size - 1 - self->used;
-
-	if (room == 0 || self->total >= MAPS_MOST)
-		return end(ret, -EFBIG);
-	self->call = call_of(self, NM_WORKER_READ_MAPS);
-	self->call.fd = self->maps;
-	self->call.body = self->text + self->used;
-	self->call.body_size = room < NM_WORKER_TEXT_MOST ? room : NM_WORKER_TEXT_MOST;
-	self->call.request.count = (uint32_t)self->call.body_size;
-	self->call.request.budget_ns = READ_BUDGET_NS;
-	self->step = take_text;
-	return true;
-}
-
-static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
-{
-	size_t got = self->call.body_size;
-
-	if (r < 0)
-		return end(ret, r);
-	self->used += got;
-	self->total += got;
-	self->text[self->used] = '\0';
-	if (self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS) {
-		if (got > 0)
-			return read_on(self, ret);
-		ret->text = nm_must(realloc(self->text, self->used + 1));
-		self->text = NULL;
-		return end(ret, 0);
-	}
-	if (self->query->kind == NM_MEMORY_QUERY_PAGES) {
-		ssize_t taken = nm_private_pages_add(&self->pages, self->text, self->used);
-		if (taken < 0)
-			return end(ret, (int)taken);
-		self->used -= (size_t)taken;
-		memmove(self->text, self->text + taken, self->used);
-		return got > 0 ? read_on(self, ret) : sample_pages(self, PAGES_SAMPLED, ret);
-	}
-	nm_program_search(&self->search, self->text, got);
-	self->used = 0;
-	if (got == 0 || self->search.known)
-		return end(ret, (int)self->search.program);
-	return read_on(self, ret);
-}
-
-static bool take_file(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
-{
-	if (r < 0)
-		return end(ret, r);
-	bool whole = self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS;
-	self->maps = self->call.ret_fd;
-	self->size = whole ? NUMA_MAPS_BYTES : MAPS_BYTES;
-	self->text = nm_must(malloc(self->size));
-	return read_on(self, ret);
-}
 
 /* ---- a query ---- */
 
-/* Begins the query when there is a worker, or ends it with the error `r`. */
-static bool begin(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
+static enum nm_worker_act act_of(enum nm_memory_query_kind kind)
 {
-	const struct nm_memory_query *query = self->query;
-	bool numa_maps = query->kind == NM_MEMORY_QUERY_NUMA_MAPS;
+	static const enum nm_worker_act acts[] = {
+		[NM_MEMORY_QUERY_WHERE] = NM_WORKER_WHERE,
+		[NM_MEMORY_QUERY_NUMA_MAPS] = NM_WORKER_COUNT,
+		[NM_MEMORY_QUERY_PAGES] = NM_WORKER_SAMPLE,
+		[NM_MEMORY_QUERY_PROGRAM] = NM_WORKER_IDENTIFY,
+	};
 
-	if (r < 0)
-		return end(ret, r);
-	if (query->kind == NM_MEMORY_QUERY_WHERE)
-		return ask_where(self, query->count, query->addresses, ret);
-	self->call = call_of(self, NM_WORKER_OPEN_MAPS);
-	self->call.request.file = numa_maps ? NM_NUMA_MAPS : NM_MAPS;
-	self->step = take_file;
-	return true;
+	return acts[kind];
 }
 
-static void clear(struct nm_linux_queries *self)
+/* Returns 1 if the query is in progress, or a negative errno. */
+static int begin(struct nm_linux_queries *self, const struct nm_memory_query *query)
 {
-	nm_closep(&self->maps);
-	free(self->text);
-	free(self->addresses);
-	free(self->nodes);
-	nm_private_pages_clear(&self->pages);
-	*self = (struct nm_linux_queries){.workers = self->workers,
-					  .asker = self->asker,
-					  .epoll_fd = self->epoll_fd,
-					  .timer_fd = self->timer_fd,
-					  .maps = -1};
-}
-
-/* Begins an operation or continues it. Returns true if *ret is its result. */
-static bool await_result(struct nm_linux_queries *self, const struct nm_memory_query *query,
-			 int *ret)
-{
-	if (!self->query) {
-		self->query = query;
-		self->step = begin;
-		*ret = nm_worker_client_prepare(self->workers, NM_WORKER_LOOP);
-		return *ret <= 0;
+	self->query = query;
+	self->call = (struct nm_worker_call){
+		.request = {.act = act_of(query->kind), .count = query->count},
+		.pid = query->pid,
+		.start_ticks = query->start_ticks,
+		.addresses = query->addresses,
+		.fd = -1,
+	};
+	self->expected = 0;
+	if (query->kind == NM_MEMORY_QUERY_WHERE) {
+		self->expected = query->count * sizeof(*self->answer.nodes);
+		self->call.body = self->answer.nodes = nm_must(malloc(self->expected + 1));
+	} else if (query->kind == NM_MEMORY_QUERY_NUMA_MAPS ||
+		   query->kind == NM_MEMORY_QUERY_PAGES) {
+		self->expected = sizeof(*self->answer.pages);
+		self->call.body = self->answer.pages = nm_must(malloc(self->expected));
 	}
-	if (!nm_worker_client_receive(self->workers, NM_WORKER_LOOP, ret))
-		return false;
-	if (self->step != begin)
-		nm_asker_charge(self->asker, self->call.held_ns ? self->call.held_ns
-								: nm_clock_ns() - self->sent_ns);
-	return true;
+	self->call.body_size = self->expected;
+	return nm_worker_client_send(self->workers, NM_WORKER_LOOP, &self->call);
 }
 
-/* Implements nm_memory_answer_fn. */
-static bool answer(void *context, const struct nm_memory_query *query, struct nm_memory_answer *ret)
+/* took_ns: the time that is charged to the domain. */
+static void end(struct nm_linux_queries *self, int r, uint64_t took_ns)
 {
-	struct nm_linux_queries *self = context;
+	const struct nm_memory_query *query = NM_TAKE(self->query);
+
+	if (r >= 0 && self->call.body_size != self->expected)
+		r = -EPROTO;
+	if (r < 0)
+		nm_memory_answer_clear(&self->answer);
+	else if (self->answer.pages)
+		self->answer.pages->whole = query->kind == NM_MEMORY_QUERY_NUMA_MAPS;
+	self->answer.result = r;
+	self->answer.count = self->answer.nodes ? query->count : 0;
+	self->answer.took_ns = took_ns;
+	nm_asker_answer(self->asker, &self->answer, nm_clock_ns());
+}
+
+/* Returns the time that the worker has measured, which is not trusted; or its deadline, if it
+ * missed it. */
+static uint64_t time_of(const struct nm_worker_call *call, int r)
+{
+	bool late = r == -ETIMEDOUT || r == -EINPROGRESS;
+
+	return late || call->held_ns > NM_WORKER_DEADLINE_NS ? NM_WORKER_DEADLINE_NS : call->held_ns;
+}
+
+/* Ends the query in progress, if it has been answered, and begins the next ones until one is in
+ * progress. */
+static void advance(struct nm_linux_queries *self)
+{
+	const struct nm_memory_query *query;
 	int r;
 
-	if (!await_result(self, query, &r))
-		return false;
-	while (self->step(self, r, ret)) {
-		r = nm_asker_goes_on(self->asker);
-		if (r == 0) {
-			self->sent_ns = nm_clock_ns();
-			r = nm_worker_client_send(self->workers, NM_WORKER_LOOP, &self->call);
-		}
-		if (r > 0)
-			return false;
+	if (self->query) {
+		if (!nm_worker_client_receive(self->workers, NM_WORKER_LOOP, &r))
+			return;
+		end(self, r, time_of(&self->call, r));
 	}
-	clear(self);
-	return true;
+	while ((query = nm_asker_next(self->asker, nm_clock_ns()))) {
+		r = begin(self, query);
+		if (r > 0)
+			return;
+		end(self, r, 0);
+	}
 }
 
 /* ---- nm_platform_ops ---- */
@@ -292,7 +146,7 @@ void nm_linux_query_progress(struct nm_platform *platform)
 
 	/* Takes the events, so that the epoll descriptor is no longer readable. */
 	(void)epoll_wait(self->epoll_fd, events, EVENTS_MOST, 0);
-	nm_asker_progress(self->asker);
+	advance(self);
 	nm_linux_watch(self);
 }
 
@@ -325,7 +179,8 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	struct nm_memory_query own = *query;
 	struct nm_worker_subject subject;
 
-	if (query->count > NM_WORKER_PAGES_MOST)
+	if (query->count > NM_WORKER_PAGES_MOST ||
+	    (query->kind == NM_MEMORY_QUERY_WHERE && query->count == 0))
 		return -EINVAL;
 	int r = nm_worker_client_identify(self->workers, query->pid, query->start_ticks, &subject);
 	if (r < 0)
@@ -334,8 +189,10 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	own.start_ticks = subject.start_ticks;
 	use_survivor(platform, &own);
 	r = nm_asker_ask(self->queries->asker, &own, ret_ticket);
-	if (r == 0)
+	if (r == 0 && !self->queries->query) {
+		advance(self->queries);
 		nm_linux_watch(self->queries);
+	}
 	return r;
 }
 
@@ -364,8 +221,7 @@ int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queri
 	struct epoll_event event = {.events = EPOLLIN};
 
 	self->workers = workers;
-	self->maps = -1;
-	nm_asker_new(answer, self, &self->asker);
+	nm_asker_new(&self->asker);
 	self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (self->epoll_fd < 0 || self->timer_fd < 0 ||
@@ -383,7 +239,7 @@ void nm_linux_queries_free(struct nm_linux_queries *self)
 	if (!self)
 		return;
 	nm_worker_client_cancel(self->workers, NM_WORKER_LOOP);
-	clear(self);
+	nm_memory_answer_clear(&self->answer);
 	nm_asker_free(self->asker);
 	nm_closep(&self->timer_fd);
 	nm_closep(&self->epoll_fd);

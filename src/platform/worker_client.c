@@ -16,21 +16,19 @@
 
 struct caller {
 	struct nm_worker_link link;
-	bool inside;	   /* an operation is in progress */
-	uint64_t until_ns; /* end of its series of calls; 0: none has begun */
+	bool inside; /* an operation is in progress */
 
 	/* The operation in progress: */
-	bool greeting;		     /* the first reply of the worker is awaited */
-	struct nm_worker_call *call; /* to be sent after that; NULL: only the worker is needed */
+	bool greeting;			  /* the first reply of the worker is awaited */
+	struct nm_worker_call *call;	  /* to be sent after that */
 	struct nm_worker_subject subject; /* the process of the call */
 	uint64_t identified_ns;		  /* when it was read */
 	uint64_t deadline_ns;
-	bool cut; /* the series ends before the call's own deadline */
 };
 
 struct nm_worker_client {
 	char *socket_path, *program;
-	uint64_t deadline_ns[NM_WORKER_CALLERS];
+	uint64_t deadline_ns;
 	int proc_fd;
 	struct nm_unresponsive_list *memory, *own; /* own: the same, or NULL if it was given */
 
@@ -137,8 +135,7 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 	return 1;
 }
 
-/* A worker has missed nothing if it is still running, or if the end of the series left it less time
- * than its deadline. */
+/* A worker that is still running has missed nothing. */
 static int end_call(struct nm_worker_client *client, struct caller *caller, int r)
 {
 	const struct nm_worker_news news = {
@@ -148,8 +145,7 @@ static int end_call(struct nm_worker_client *client, struct caller *caller, int 
 		.error = r,
 	};
 
-	if (r == -ETIMEDOUT &&
-	    (caller->cut || nm_worker_link_is_at_work(&caller->link, client->proc_fd)))
+	if (r == -ETIMEDOUT && nm_worker_link_is_at_work(&caller->link, client->proc_fd))
 		r = -EINPROGRESS;
 	nm_unresponsive_list_end(client->memory, &caller->subject, &caller->link, r);
 	if (r == -ETIMEDOUT)
@@ -160,22 +156,12 @@ static int end_call(struct nm_worker_client *client, struct caller *caller, int 
 /* Continues when there is a worker, or with the error `r`. Returns 1 if the call is in progress. */
 static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 {
-	uint64_t now_ns = nm_clock_ns();
-	uint64_t deadline_ns = client->deadline_ns[caller - client->callers];
-
-	if (!caller->call) {
-		caller->until_ns = now_ns + NM_WORKER_SERIES_CALLS * deadline_ns;
-		return r;
-	}
 	if (r < 0)
 		return r;
-	if (caller->until_ns && now_ns >= caller->until_ns)
-		return -EINPROGRESS;
 	r = nm_unresponsive_list_begin(client->memory, &caller->subject);
 	if (r < 0)
 		return r;
-	caller->cut = caller->until_ns && caller->until_ns < now_ns + deadline_ns;
-	caller->deadline_ns = caller->cut ? caller->until_ns : now_ns + deadline_ns;
+	caller->deadline_ns = nm_clock_ns() + client->deadline_ns;
 	r = nm_worker_link_send(&caller->link, caller->call);
 	return r < 0 ? end_call(client, caller, r) : 1;
 }
@@ -184,13 +170,10 @@ static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 static int start(struct nm_worker_client *client, struct caller *caller,
 		 struct nm_worker_call *call)
 {
-	int r = 0;
-
 	if (caller->inside)
 		return -EALREADY;
 	caller->call = call;
-	if (call)
-		r = find_subject(client, call, caller);
+	int r = find_subject(client, call, caller);
 	if (r == 0)
 		r = have_worker(client, caller);
 	if (r <= 0)
@@ -220,11 +203,6 @@ void nm_worker_client_start(struct nm_worker_client *client)
 {
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		(void)have_link(client, &client->callers[i]);
-}
-
-int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller which)
-{
-	return start(client, &client->callers[which], NULL);
 }
 
 int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller which,
@@ -289,9 +267,6 @@ struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 
 void nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret)
 {
-	static const uint64_t deadlines[] = {
-		[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS, [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
-	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
 	struct nm_worker_client *client = nm_must(calloc(1, sizeof(*client)));
 
 	if (!options->memory)
@@ -300,10 +275,9 @@ void nm_worker_client_new(const struct nm_worker_options *options, struct nm_wor
 	client->proc_fd = options->proc_fd;
 	client->socket_path = options->socket_path ? nm_must(strdup(options->socket_path)) : NULL;
 	client->program = options->program ? nm_must(strdup(options->program)) : NULL;
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
-		client->deadline_ns[i] = deadline[i];
+	client->deadline_ns = options->deadline_ns ? options->deadline_ns : NM_WORKER_DEADLINE_NS;
+	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE};
-	}
 	*ret = client;
 }
 

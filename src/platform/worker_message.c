@@ -2,6 +2,7 @@
 /* Parses and validates the requests to a worker. */
 #include <string.h>
 
+#include "numa-migrd/maps.h"
 #include "numa-migrd/worker.h"
 
 static bool is_about_pages(uint32_t act)
@@ -29,7 +30,7 @@ static size_t length_of(const struct nm_worker_request *request)
 
 static bool is_well_formed(const struct nm_worker_request *request)
 {
-	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_FIND)
+	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_IDENTIFY)
 		return false;
 	if (request->act == NM_WORKER_HELLO)
 		return true;
@@ -81,7 +82,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 	if (act == NM_WORKER_ROUND) {
 		order.nodes = (const int32_t *)(order.addresses + order.request.count);
 		for (uint32_t i = 0; i < order.request.count; i++)
-			if (order.nodes[i] < 0 || order.nodes[i] >= NM_WORKER_NODE_NUMBERS)
+			if (order.nodes[i] < 0 || order.nodes[i] >= (int)NM_NODE_NUMBERS)
 				return -EINVAL;
 	}
 	*ret = order;

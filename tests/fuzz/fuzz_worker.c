@@ -2,6 +2,7 @@
 // SECURITY: worker-socket
 /* Messages to a worker. An accepted request must be complete and lie within its message. */
 #include "fuzz.h"
+#include "numa-migrd/maps.h"
 #include "numa-migrd/worker.h"
 
 static void require_within(const void *message, size_t size, const struct nm_worker_order *order)
@@ -19,7 +20,7 @@ static void require_within(const void *message, size_t size, const struct nm_wor
 	if (order->nodes)
 		FUZZ_REQUIRE(order->addresses && (const char *)(order->nodes + count) == end);
 	for (size_t i = 0; order->nodes && i < count; i++)
-		FUZZ_REQUIRE(order->nodes[i] >= 0 && order->nodes[i] < NM_WORKER_NODE_NUMBERS);
+		FUZZ_REQUIRE(order->nodes[i] >= 0 && order->nodes[i] < (int)NM_NODE_NUMBERS);
 	if (order->ranges) {
 		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_RANGES_MOST && !order->addresses);
 		FUZZ_REQUIRE((const char *)order->ranges >= begin &&

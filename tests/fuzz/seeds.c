@@ -171,7 +171,7 @@ static void write_worker(const char *folder)
 	static const struct nm_worker_range ranges[] = {{0x7f0000000000, 0x7f0000004000, 0x1000, 0},
 							{0x7f0000200000, 0x7f0000600000, 0x200000, 0}};
 
-	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_FIND; act++) {
+	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_IDENTIFY; act++) {
 		const struct nm_worker_request request = {.version = NM_WORKER_VERSION,
 							  .act = act,
 							  .pid = 100,

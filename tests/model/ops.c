@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "files.h"
+#include "numa-migrd/maps.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/worker.h"
 
@@ -385,12 +387,19 @@ static int answer_numa_maps(const struct nm_sim *sim, const struct nm_memory_que
 			    struct nm_memory_answer *ret)
 {
 	const struct nm_sim_process *process = process_of(sim, (pid_t)question->pid);
+	nm_autofree char *text = NULL;
 	size_t length;
-	return process ? nm_sim_write_memory(sim, process, "numa_maps", &ret->text, &length)
-		       : -ESRCH;
+	int r = process ? nm_sim_write_memory(sim, process, "numa_maps", &text, &length) : -ESRCH;
+	if (r < 0)
+		return r;
+	ret->pages = nm_must(calloc(1, sizeof(*ret->pages)));
+	ret->pages->whole = true;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		nm_node_pages_add(ret->pages, line, (uint64_t)sysconf(_SC_PAGESIZE));
+	return 0;
 }
 
-/* Returns one page in N. */
+/* Counts one page in N. */
 static int answer_pages(const struct nm_sim *sim, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
@@ -398,12 +407,10 @@ static int answer_pages(const struct nm_sim *sim, const struct nm_memory_query *
 	if (!process)
 		return -ESRCH;
 	size_t step = process->nr_pages / SAMPLED_PAGES + 1;
-	ret->nodes = calloc(SAMPLED_PAGES, sizeof(*ret->nodes));
-	if (!ret->nodes)
-		return -ENOMEM;
+	ret->pages = nm_must(calloc(1, sizeof(*ret->pages)));
 	for (size_t page = 0; page < process->nr_pages; page += step)
 		if (process->home[page] != NM_SIM_UNTOUCHED)
-			ret->nodes[ret->count++] = kernel_node(sim, process->home[page]);
+			ret->pages->own[kernel_node(sim, process->home[page])]++;
 	return 0;
 }
 

@@ -9,7 +9,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "numa-migrd/maps.h"
 #include "numa-migrd/platform.h"
 
 #define FAKE_ASKED_MOST 256U
@@ -45,19 +47,31 @@ static inline int fake_answer_where(struct nm_platform *platform,
 	return 0;
 }
 
+/* Changes the text. */
+static inline struct nm_node_pages *fake_count_pages(char *text)
+{
+	struct nm_node_pages *pages = nm_must(calloc(1, sizeof(*pages)));
+
+	pages->whole = true;
+	for (char *line; (line = strsep(&text, "\n"));)
+		nm_node_pages_add(pages, line, (uint64_t)sysconf(_SC_PAGESIZE));
+	return pages;
+}
+
 static inline int fake_answer_numa_maps(struct nm_platform *platform,
 					const struct nm_memory_query *question,
 					struct nm_memory_answer *ret)
 {
 	const struct nm_platform_ops *ops = platform->ops;
-	char path[32];
+	char path[32], text[65536] = "";
 	uint64_t held_ns;
 	ssize_t got;
 	size_t used = 0;
 
 	if (fake_asked.numa_maps) {
-		ret->text = strdup(fake_asked.numa_maps);
-		return ret->text ? 0 : -ENOMEM;
+		(void)snprintf(text, sizeof(text), "%s", fake_asked.numa_maps);
+		ret->pages = fake_count_pages(text);
+		return 0;
 	}
 	if (!ops->open_maps)
 		return -ENOENT;
@@ -67,13 +81,13 @@ static inline int fake_answer_numa_maps(struct nm_platform *platform,
 	if (directory < 0)
 		return directory;
 	int fd = ops->open_maps(platform, directory, "numa_maps");
-	ret->text = calloc(1, 65536);
-	while (fd >= 0 && (got = ops->read_maps(platform, directory, fd, ret->text + used,
-						65535 - used, 1, &held_ns)) > 0)
+	while (fd >= 0 && (got = ops->read_maps(platform, directory, fd, text + used,
+						sizeof(text) - 1 - used, 1, &held_ns)) > 0)
 		used += (size_t)got;
 	if (fd >= 0)
 		ops->close(platform, fd);
 	ops->close(platform, directory);
+	ret->pages = fake_count_pages(text);
 	return fd < 0 ? fd : 0;
 }
 
@@ -82,11 +96,9 @@ static inline int fake_answer_pages(struct nm_memory_answer *ret)
 	fake_asked.pages_asked++;
 	if (!fake_asked.pages)
 		return -EPERM;
-	ret->nodes = calloc(fake_asked.nr_pages + 1, sizeof(*ret->nodes));
-	if (!ret->nodes)
-		return -ENOMEM;
-	memcpy(ret->nodes, fake_asked.pages, fake_asked.nr_pages * sizeof(*ret->nodes));
-	ret->count = fake_asked.nr_pages;
+	ret->pages = nm_must(calloc(1, sizeof(*ret->pages)));
+	for (unsigned i = 0; i < fake_asked.nr_pages; i++)
+		ret->pages->own[fake_asked.pages[i]]++;
 	return 0;
 }
 

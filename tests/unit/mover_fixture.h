@@ -95,7 +95,6 @@ struct fake {
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
 	unsigned finds, found_most;
-	unsigned prepared;
 	unsigned calls, largest;
 	bool hold_calls,
 		hold_reads; /* moves and reads of mappings are not answered while this is set */
@@ -519,12 +518,6 @@ static inline int fake_pages_round(struct nm_platform *platform, pid_t tid, uint
 						       .moved = ret});
 }
 
-static inline int fake_pages_prepare(struct nm_platform *platform)
-{
-	fake_of(platform)->prepared++;
-	return -ENOTCONN;
-}
-
 static inline void fake_free(struct nm_platform *platform)
 {
 	free(fake_of(platform));
@@ -547,7 +540,6 @@ static inline struct fake *fake_new(void)
 		.pages_where = fake_pages_where,
 		.pages_find = fake_pages_find,
 		.pages_round = fake_pages_round,
-		.pages_prepare = fake_pages_prepare,
 		.pages_poll = fake_pages_poll,
 		.pages_cancel = fake_pages_cancel,
 	};

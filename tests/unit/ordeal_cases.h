@@ -179,7 +179,7 @@ static const struct ordeal_case {
 	 "sends a request about memory to a worker; ETIMEDOUT: the worker never answers",
 	 "the location of the pages, or the program, stays unknown",
 	 "nothing: the worker makes the call",
-	 "1 s, then the worker is replaced",
+	 "2 s, then the worker is replaced",
 	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT},
 	 0,
 	 {NULL}},

@@ -3,86 +3,90 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "../support/machine.h"
-#include "numa-migrd/base.h"
-#include "numa-migrd/regions.h"
+#include "numa-migrd/maps.h"
 
-enum { NODES = 3 };
+static struct nm_node_pages pages;
 
-static double pages[NODES];
-
-static struct nm_topology *topology;
-
-/* Nodes 0, 1 and 8, as the kernel numbers them. */
 static int begin(void **state)
 {
 	(void)state;
-	memset(pages, 0, sizeof(pages));
-	topology = machine_topology(NODES, NODES);
-	if (topology)
-		topology->nodes[2].os_id = 8;
-	return topology ? 0 : -1;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	nm_topology_free(topology);
+	memset(&pages, 0, sizeof(pages));
 	return 0;
 }
 
-static int read_line(const char *line)
+static void add(const char *line)
 {
-	return nm_mapped_count_pages(line, topology, 4096, pages);
+	nm_node_pages_add(&pages, line, 4096);
 }
 
-static void test_numa_maps(void **state)
+static void pages_of_each_node_are_counted(void **state)
 {
 	(void)state;
-	assert_int_equal(read_line("7f2c4a000000 default anon=7 dirty=7 active=0 N0=3 N8=4 "
-				   "kernelpagesize_kB=4\n"),
-			 0);
-	assert_true(pages[0] == 3 && pages[1] == 0 && pages[2] == 4);
-	assert_int_equal(read_line("7f2c40000000 bind:1 file=/dev/hugepages/N1=5 huge dirty=2 "
-				   "N1=2 kernelpagesize_kB=2048"),
-			 0);
-	assert_true(pages[0] == 3 && pages[1] == 1024 && pages[2] == 4);
-	assert_int_equal(read_line("7ffd1000 default stack\n"), 0);
-	assert_true(pages[0] == 3 && pages[1] == 1024 && pages[2] == 4);
+	add("7f2c4a000000 default anon=7 dirty=7 active=0 N0=3 N8=4 kernelpagesize_kB=4\n");
+	assert_true(pages.own[0] == 3 && pages.own[1] == 0 && pages.own[8] == 4);
+	assert_int_equal(pages.own_bytes, 7 * 4096);
+	add("7ffd1000 default stack\n");
+	add("7f2c4a000000 default anon=1 N1023=1 N1024=5 kernelpagesize_kB=4\n");
+	assert_int_equal(pages.own[1023], 1);
+	assert_true(pages.own[0] == 3 && pages.own[8] == 4);
+}
+
+/* Shared memory, data of files, and huge pages of files stay; programs and libraries do not
+ * count. */
+static void memory_that_stays_is_counted_apart(void **state)
+{
+	(void)state;
+	add("7f2c40000000 bind:1 file=/dev/hugepages/N1=5 huge dirty=2 N1=2 "
+	    "kernelpagesize_kB=2048");
+	assert_true(pages.staying[1] == 1024 && pages.own[1] == 0);
+	add("7f2c50000000 default file=/dev/shm/x dirty=3 N2=3 kernelpagesize_kB=4");
+	assert_int_equal(pages.staying[2], 3);
+	add("7f2c60000000 default file=/usr/lib/x.so mapped=16384 N3=16384 kernelpagesize_kB=4");
+	assert_int_equal(pages.staying[3], 0);
+	add("7f2c60000000 default file=/data mapped=16385 N3=16385 kernelpagesize_kB=4");
+	assert_int_equal(pages.staying[3], 16385);
+	assert_true(pages.own_bytes == 0 && pages.huge_bytes == 0);
 }
 
 /* Huge pages count by their own size, regardless of the default of the machine. */
-static void test_sizes_of_huge_pages(void **state)
+static void huge_pages_count_by_their_size(void **state)
 {
 	(void)state;
-	assert_int_equal(read_line("7f2c40000000 default file=/anon_hugepage\\040(deleted) huge "
-				   "anon=10 dirty=10 N0=4 N1=6 kernelpagesize_kB=2048"),
-			 0);
-	assert_int_equal(read_line("7f3c40000000 default file=/anon_hugepage\\040(deleted) huge "
-				   "anon=1 dirty=1 N8=1 kernelpagesize_kB=1048576"),
-			 0);
-	assert_true(pages[0] == 4 * 512 && pages[1] == 6 * 512 && pages[2] == 512 * 512);
+	add("7f2c40000000 default file=/anon_hugepage\\040(deleted) huge anon=10 dirty=10 N0=4 "
+	    "N1=6 kernelpagesize_kB=2048");
+	add("7f3c40000000 default file=/anon_hugepage\\040(deleted) huge anon=1 dirty=1 N8=1 "
+	    "kernelpagesize_kB=1048576");
+	assert_true(pages.own[0] == 4 * 512 && pages.own[1] == 6 * 512 &&
+		    pages.own[8] == 512 * 512);
+	assert_int_equal(pages.huge_bytes, (UINT64_C(10) << 21) + (UINT64_C(1) << 30));
+	assert_int_equal(pages.own_bytes, 0);
 }
 
-static void test_damaged_numa_maps(void **state)
+static void damaged_lines_add_nothing(void **state)
 {
+	const struct nm_node_pages none = {0};
+
 	(void)state;
-	assert_int_equal(read_line("q default N0=3 kernelpagesize_kB=4\n"), -EINVAL);
-	assert_int_equal(read_line("7f2c default N0=3 kernelpagesize_kB=four\n"), 0);
-	assert_int_equal(read_line("7f2c default N0=3 kernelpagesize_kB=\n"), 0);
-	assert_int_equal(read_line("7f2c default N1=q kernelpagesize_kB=4\n"), 0);
-	assert_true(pages[0] == 0 && pages[1] == 0 && pages[2] == 0);
+	add("q default anon=3 N0=3 kernelpagesize_kB=4\n");
+	add("7f2c default anon=3 N0=3 kernelpagesize_kB=four\n");
+	add("7f2c default anon=3 N0=3 kernelpagesize_kB=\n");
+	add("7f2c default anon=3 N1=q kernelpagesize_kB=4\n");
+	add("");
+	assert_memory_equal(&pages, &none, sizeof(none));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_numa_maps, begin, end),
-		cmocka_unit_test_setup_teardown(test_sizes_of_huge_pages, begin, end),
-		cmocka_unit_test_setup_teardown(test_damaged_numa_maps, begin, end),
+		cmocka_unit_test_setup(pages_of_each_node_are_counted, begin),
+		cmocka_unit_test_setup(memory_that_stays_is_counted_apart, begin),
+		cmocka_unit_test_setup(huge_pages_count_by_their_size, begin),
+		cmocka_unit_test_setup(damaged_lines_add_nothing, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

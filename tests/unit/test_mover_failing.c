@@ -308,7 +308,7 @@ static void only_failures_are_reported(void **state)
 
 static const char title[] =
 	"\n## Calls of the mover\n\n"
-	"Workers make these calls; each has 5 s, after which the worker is replaced. ETIMEDOUT: "
+	"Workers make these calls; each has 2 s, after which the worker is replaced. ETIMEDOUT: "
 	"the call hangs; EALREADY: the\ncall hangs already for this process, or for as many "
 	"processes of its user as are allowed; ECANCELED: a newer numa-migrd\nruns. Outcome of one "
 	"failure: m, all pages are migrated later; p, some pages, and the error is returned; n, no "

@@ -109,20 +109,6 @@ static void test_uncollected_are_bounded(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 }
 
-/* Each step of a batch, and each turn of reading, is a round. */
-static void test_prepared_before_each_round(void **state)
-{
-	struct test *test = *state;
-	BATCH(3);
-
-	start(test);
-	RUN(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_int_equal(test->fake->prepared, 1);
-	nm_page_batch_free(run(test, fake_batch(3)));
-	assert_int_equal(test->fake->prepared, 2);
-}
-
 static void test_drop_what_waits(void **state)
 {
 	struct test *test = *state;
@@ -660,7 +646,6 @@ int main(void)
 		TEST(test_the_queue_is_shared_among_users),
 		TEST(test_returns_of_one_domain_leave_the_queue_to_others),
 		TEST(test_uncollected_are_bounded),
-		TEST(test_prepared_before_each_round),
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
 		TEST(test_batches_of_two_policies),

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../../src/platform/fds.h"
+#include "../../src/platform/worker/query.h"
 #include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_memory.h"
 #include "fixture.h"
@@ -43,14 +44,13 @@ static void the_answer_of_the_kernel_is_returned(void **state)
 static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_t count,
 		struct nm_worker_found *ret)
 {
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
-						  .count = count,
-						  .budget_ns = LONG_NS},
-				      .pid = (uint32_t)getpid(),
-				      .ranges = ranges,
-				      .fd = -1,
-				      .body = ret,
-				      .body_size = sizeof(*ret)};
+	struct nm_worker_call call = {
+		.request = {.act = NM_WORKER_FIND, .count = count, .budget_ns = LONG_NS},
+		.pid = (uint32_t)getpid(),
+		.ranges = ranges,
+		.fd = -1,
+		.body = ret,
+		.body_size = sizeof(*ret)};
 
 	return call_worker(f->client, NM_WORKER_MOVER, &call);
 }
@@ -112,18 +112,18 @@ static void a_busy_worker_is_not_awaited(void **state)
 	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 38;
 	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
-	char *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory =
+		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	const struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + size, 4096, 0};
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
-						  .count = 1,
-						  .budget_ns = 3 * NM_NSEC_PER_SEC},
-				      .pid = (uint32_t)getpid(),
-				      .ranges = &range,
-				      .fd = -1,
-				      .body = found,
-				      .body_size = sizeof(*found)};
+	struct nm_worker_call call = {
+		.request = {.act = NM_WORKER_FIND, .count = 1, .budget_ns = 3 * NM_NSEC_PER_SEC},
+		.pid = (uint32_t)getpid(),
+		.ranges = &range,
+		.fd = -1,
+		.body = found,
+		.body_size = sizeof(*found)};
 	open_client(f, 400 * NM_NSEC_PER_MSEC);
 	assert_int_equal(call_worker(f->client, NM_WORKER_MOVER, &call), -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
@@ -146,7 +146,8 @@ static void a_search_resumes(void **state)
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memset(memory, 1, pages * 4096);
-	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096, 0};
+	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096,
+					0};
 	open_client(f, LONG_NS);
 	assert_int_equal(find(f, &range, 1, found), 0);
 	assert_int_equal(found->count, NM_WORKER_PAGES_MOST);
@@ -179,6 +180,61 @@ static void only_ranges_of_whole_pages_are_searched(void **state)
 	const struct nm_worker_range good = {4096, 8192, 4096, 0};
 	assert_int_equal(find(f, &good, 1, found), 0);
 	assert_int_equal(found->count, 0);
+}
+
+/* A query about this process. */
+static struct nm_job own_job(struct fixture *f, struct nm_worker_request *request, int socket,
+			     uint64_t for_ns)
+{
+	struct nm_proc_stat stat;
+
+	assert_int_equal(nm_proc_stat_at(f->proc_fd, "self/stat", &stat), 0);
+	*request = (struct nm_worker_request){.pid = getpid(), .start_ticks = stat.start_ticks};
+	return (struct nm_job){f->proc_fd, socket, request, nm_clock_ns() + for_ns};
+}
+
+/* SECURITY: held-lock */
+static void a_query_makes_no_call_after_its_time(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_request request;
+	struct nm_node_pages pages;
+	const struct nm_job job = own_job(f, &request, -1, 0);
+
+	assert_int_equal(nm_query_count(&job, &pages), -ETIMEDOUT);
+	assert_int_equal(nm_query_sample(&job, &pages), -ETIMEDOUT);
+	assert_int_equal(nm_query_program(&job), -ETIMEDOUT);
+}
+
+static void a_query_ends_with_its_client(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_request request;
+	struct nm_node_pages pages;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	const struct nm_job job = own_job(f, &request, ends[1], LONG_NS);
+	assert_int_equal(nm_query_program(&job), 0);
+	close(ends[0]);
+	assert_int_equal(nm_query_count(&job, &pages), -ECANCELED);
+	assert_int_equal(nm_query_sample(&job, &pages), -ECANCELED);
+	assert_int_equal(nm_query_program(&job), -ECANCELED);
+	close(ends[1]);
+}
+
+/* SECURITY: reuse */
+static void a_query_names_no_other_process(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_request request;
+	struct nm_node_pages pages;
+	const struct nm_job job = own_job(f, &request, -1, LONG_NS);
+
+	request.start_ticks++;
+	assert_int_equal(nm_query_count(&job, &pages), -ESRCH);
+	assert_int_equal(nm_query_sample(&job, &pages), -ESRCH);
+	assert_int_equal(nm_query_program(&job), -ESRCH);
 }
 
 static void a_different_start_time_is_a_different_process(void **state)
@@ -363,7 +419,6 @@ static void a_second_call_of_a_caller_is_refused(void **state)
 	require_answers(f);
 	begin_call(f, &pending);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
-	assert_int_equal(have_worker(f->client, NM_WORKER_MOVER), -EALREADY);
 	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
 }
@@ -381,34 +436,13 @@ static void callers_do_not_wait_for_each_other(void **state)
 	nm_worker_client_free(NM_TAKE(f->client));
 	await_no_worker();
 	open_client(f, LONG_NS);
-	assert_int_equal(have_worker(f->client, NM_WORKER_MOVER), 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
 	pid_t stopped = stop_worker();
 	begin_call(f, &pending);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
 	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
-}
-
-/* Two deadlines for any number of calls: then the caller continues with another process. */
-/* SECURITY: held-lock */
-static void a_series_of_calls_has_one_deadline(void **state)
-{
-	struct fixture *f = *state;
-	int r = 0;
-
-	open_client(f, SHORT_NS);
-	require_answers(f);
-	assert_int_equal(have_worker(f->client, NM_WORKER_LOOP), 0);
-	pause_ms((unsigned)(NM_WORKER_SERIES_CALLS * SHORT_NS / NM_NSEC_PER_MSEC) + 1);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EINPROGRESS);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0); /* it was not used */
-	for (unsigned i = 0; i < 100 && r != -EINPROGRESS; i++) {
-		r = have_worker(f->client, NM_WORKER_LOOP);
-		if (r == 0 && where(f, NM_WORKER_LOOP, getpid(), NULL) == 0)
-			return;
-	}
-	fail_msg("no call succeeds in a new series");
 }
 
 static int where_since(struct fixture *f, pid_t pid, uint64_t start_ticks)
@@ -789,12 +823,12 @@ static void only_its_own_files_are_used(void **state)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		assert_true(file >= 0);
-		nm_worker_perform(f->proc_fd, &order, file, text, &outcome);
+		nm_worker_perform(f->proc_fd, -1, &order, file, text, &outcome);
 		assert_int_equal(outcome.result, -EPERM);
 		assert_int_equal(lseek(file, 0, SEEK_END), 0);
 		close(file);
 		unlink(path);
-		nm_worker_perform(f->proc_fd, &order, memory, text, &outcome);
+		nm_worker_perform(f->proc_fd, -1, &order, memory, text, &outcome);
 		assert_int_equal(outcome.result, -EPERM);
 		assert_int_equal(outcome.bytes, 0);
 	}
@@ -832,18 +866,31 @@ static void *change_hands(void *context)
 	return NULL;
 }
 
+#define FOUR_PIECES (UINT64_C(8192) * 4096) /* one page of it is in memory */
+
+/* A job of this kind about a page of a process; a search is longer. */
+static void perform(struct fixture *f, enum nm_worker_act act, pid_t pid, uint64_t start_ticks,
+		    int proc_fd, int socket, void *body, struct nm_worker_outcome *ret)
+{
+	const uint64_t address = (uintptr_t)f->page;
+	const struct nm_worker_range range = {address, address + FOUR_PIECES, 4096, 0};
+	const struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
+							  .act = act,
+							  .pid = pid,
+							  .count = 1,
+							  .start_ticks = start_ticks,
+							  .budget_ns = LONG_NS},
+					      .addresses = &address,
+					      .ranges = &range,
+					      .nodes = &(int32_t){0}};
+
+	nm_worker_perform(proc_fd, socket, &order, -1, body, ret);
+}
+
 /* A query about a page of that number while it changes its process. */
 static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *body)
 {
 	char folder[] = "/tmp/nm-test-XXXXXX", path[64], directory[64];
-	const uint64_t address = (uintptr_t)f->page;
-	const struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
-							  .act = act,
-							  .pid = getpid(),
-							  .count = 1,
-							  .start_ticks = 1},
-					      .addresses = &address,
-					      .nodes = &(int32_t){0}};
 	struct nm_worker_outcome outcome;
 	struct change change = {.path = path};
 	pthread_t thread;
@@ -855,7 +902,7 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 	assert_int_equal(mkfifo(path, 0600), 0);
 	int proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, change_hands, &change), 0);
-	nm_worker_perform(proc_fd, &order, -1, body, &outcome);
+	perform(f, act, getpid(), 1, proc_fd, -1, body, &outcome);
 	change.ended = true;
 	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no other reader */
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -884,12 +931,57 @@ static void pages_of_a_number_that_changed_hands_stay(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_worker_moved moved;
+	struct nm_worker_outcome outcome;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	perform_meanwhile(f, NM_WORKER_ROUND, &moved);
+	perform(f, NM_WORKER_ROUND, getpid(), 1, f->proc_fd, -1, &moved, &outcome);
+	assert_int_equal(outcome.result, -ESRCH);
 	assert_int_equal(moved.tries[0].pages, 1);
 	assert_int_equal(moved.pages[0].node, INT32_MIN); /* not tried */
+}
+
+/* SECURITY: reuse */
+static void a_search_names_no_other_process(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_found found;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	perform_meanwhile(f, NM_WORKER_FIND, &found);
+	assert_int_equal(found.next, (uintptr_t)f->page + FOUR_PIECES / 4); /* its first piece */
+}
+
+/* SECURITY: held-lock */
+static void a_job_makes_no_call_after_its_client_has_left(void **state)
+{
+	static const enum nm_worker_act acts[] = {NM_WORKER_WHERE, NM_WORKER_ROUND, NM_WORKER_FIND};
+	struct fixture *f = *state;
+	nm_autofree struct nm_worker_found *body = calloc(1, NM_WORKER_BODY_MOST);
+	struct nm_worker_outcome outcome;
+	struct nm_proc_stat stat;
+	int ends[2];
+
+	assert_non_null(body);
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(nm_proc_stat_at(f->proc_fd, "self/stat", &stat), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++) {
+		perform(f, acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body,
+			&outcome);
+		assert_int_equal(outcome.result, 0);
+	}
+	close(ends[0]);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++) {
+		perform(f, acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body,
+			&outcome);
+		assert_int_equal(outcome.result, -ECANCELED);
+		assert_int_equal(outcome.bytes,
+				 acts[i] == NM_WORKER_ROUND ? NM_WORKER_MOVED_BYTES(0) : 0);
+	}
+	close(ends[1]);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -899,10 +991,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_answer_of_the_kernel_is_returned),
 		TEST(a_different_start_time_is_a_different_process),
+		TEST(a_query_makes_no_call_after_its_time),
+		TEST(a_query_ends_with_its_client),
+		TEST(a_query_names_no_other_process),
 		TEST(pages_in_memory_are_found),
 		TEST(a_search_ends_with_the_last_page),
 		TEST(a_reused_number_gives_no_answer),
 		TEST(pages_of_a_number_that_changed_hands_stay),
+		TEST(a_search_names_no_other_process),
+		TEST(a_job_makes_no_call_after_its_client_has_left),
 		TEST(a_busy_worker_is_not_awaited),
 		TEST(a_search_resumes),
 		TEST(only_ranges_of_whole_pages_are_searched),
@@ -913,7 +1010,6 @@ int main(void)
 		TEST(a_cancelled_call_counts_until_it_is_answered),
 		TEST(a_second_call_of_a_caller_is_refused),
 		TEST(callers_do_not_wait_for_each_other),
-		TEST(a_series_of_calls_has_one_deadline),
 		TEST(a_thread_is_identified_once_a_second),
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "numa-migrd/maps.h"
 #include "numa-migrd/worker.h"
 
 #define PAGES 6U
@@ -274,13 +275,13 @@ static void nodes_and_offsets_out_of_range_are_refused(void **state)
 				 .count = 2,
 				 .start_ticks = 1,
 				 .last_offset = LAST},
-		     .nodes = {0, NM_WORKER_NODE_NUMBERS - 1}};
+		     .nodes = {0, NM_NODE_NUMBERS - 1}};
 	struct nm_worker_order order;
 
 	(void)state;
 	assert_int_equal(nm_worker_parse(&message, sizeof(message), false, &order), 0);
 	assert_ptr_equal(order.nodes, message.nodes);
-	message.nodes[1] = NM_WORKER_NODE_NUMBERS;
+	message.nodes[1] = NM_NODE_NUMBERS;
 	assert_int_equal(nm_worker_parse(&message, sizeof(message), false, &order), -EINVAL);
 	message.nodes[1] = -1;
 	assert_int_equal(nm_worker_parse(&message, sizeof(message), false, &order), -EINVAL);

@@ -23,8 +23,9 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/worker.h"
 
-#define SHORT_NS (500 * NM_NSEC_PER_MSEC) /* a busy machine delays the test itself by up to 0.2 s  \
-					   */
+#define SHORT_NS                                                                                   \
+	(500 * NM_NSEC_PER_MSEC) /* a busy machine delays the test itself by up to 0.2 s           \
+				  */
 #define LONG_NS (20 * NM_NSEC_PER_SEC)
 
 struct fixture {
@@ -44,10 +45,9 @@ static inline void pause_ms(unsigned ms)
 
 static inline void open_client(struct fixture *f, uint64_t deadline_ns)
 {
-	const uint64_t deadlines[] = {deadline_ns, deadline_ns};
 	const struct nm_worker_options options = {
 		.program = NM_WORKER_BUILT,
-		.deadline_ns = deadlines,
+		.deadline_ns = deadline_ns,
 		.proc_fd = f->proc_fd,
 		.memory = f->memory,
 	};
@@ -94,11 +94,6 @@ static inline int call_worker(struct nm_worker_client *client, enum nm_worker_ca
 			      struct nm_worker_call *call)
 {
 	return await_result(client, caller, nm_worker_client_send(client, caller, call));
-}
-
-static inline int have_worker(struct nm_worker_client *client, enum nm_worker_caller caller)
-{
-	return await_result(client, caller, nm_worker_client_prepare(client, caller));
 }
 
 static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)

@@ -20,26 +20,12 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 #include "numa_calls.h"
+#include "query.h"
 
-/* For each read, the kernel takes the lock and writes as many lines as fit. Of numa_maps these are
- * about three, because each may require a walk of gigabytes. */
-#define MAPS_PIECE 4096U
-#define NUMA_MAPS_PIECE 256U
 #define PIECE 2048U /* pages per query */
+_Static_assert(sizeof(struct nm_node_pages) <= NM_WORKER_BODY_MOST, "counts fit");
 
 /* ---- identity checks ---- */
-
-static int require_process(int proc_fd, const struct nm_worker_request *request)
-{
-	struct nm_proc_stat stat;
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "%d/stat", request->pid);
-	int r = nm_proc_stat_at(proc_fd, path, &stat);
-	if (r < 0)
-		return r;
-	return stat.start_ticks == request->start_ticks ? 0 : -ESRCH;
-}
 
 /*
  * Checks which file the descriptor refers to, without following the link. The process that opened
@@ -66,33 +52,28 @@ static int require_file(int proc_fd, int fd, const char *name)
 
 /* ---- operations ---- */
 
-/* The process of a round. */
-struct subject {
-	int proc_fd;
-	const struct nm_worker_request *request;
-};
-
 static int where(void *context, unsigned count, const uint64_t *addresses, int *ret_statuses)
 {
-	const struct subject *subject = context;
+	const struct nm_job *job = context;
+	int r = nm_job_may_name(job);
 
-	return nm_numa_where(subject->request->pid, count, addresses, ret_statuses);
+	return r < 0 ? r : nm_numa_where(job->request->pid, count, addresses, ret_statuses);
 }
 
 static int move(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
 		int *statuses, uint64_t *ret_held_ns)
 {
-	const struct subject *subject = context;
+	const struct nm_job *job = context;
 	uint64_t before_ns = nm_clock_ns();
-	int r = require_process(subject->proc_fd, subject->request);
+	int r = nm_job_may_name(job);
 
 	if (r == 0)
-		r = nm_numa_move(subject->request->pid, count, addresses, nodes, statuses);
+		r = nm_numa_move(job->request->pid, count, addresses, nodes, statuses);
 	*ret_held_ns = nm_clock_ns() - before_ns;
 	return r;
 }
 
-static int perform_round(int proc_fd, const struct nm_worker_order *order,
+static int perform_round(const struct nm_job *job, const struct nm_worker_order *order,
 			 struct nm_worker_moved *ret)
 {
 	const struct nm_worker_request *request = &order->request;
@@ -101,33 +82,35 @@ static int perform_round(int proc_fd, const struct nm_worker_order *order,
 					    .nodes = order->nodes,
 					    .last_offset = request->last_offset,
 					    .slow_ns = request->budget_ns};
-	struct subject subject = {proc_fd, request};
-	const struct nm_round_calls calls = {where, move, &subject};
+	const struct nm_round_calls calls = {where, move, (void *)job};
 
 	return nm_round_perform(&round, &calls, ret);
 }
 
-static int open_maps(int proc_fd, const struct nm_worker_request *request, int *ret)
+static int open_maps(const struct nm_job *job, int *ret_fd)
 {
-	char path[32];
+	int r = nm_job_may_name(job);
 
-	(void)snprintf(path, sizeof(path), "%d/%s", request->pid,
-		       request->file == NM_NUMA_MAPS ? "numa_maps" : "maps");
-	int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	*ret = fd;
+	if (r == 0)
+		r = nm_job_open(job, job->request->file == NM_NUMA_MAPS ? "numa_maps" : "maps");
+	if (r < 0)
+		return r;
+	*ret_fd = r;
 	return 0;
 }
 
 /* Reads in pieces, as long as there is time and space for another one. */
-static int read_pieces(const struct nm_worker_request *request, int fd, size_t piece, char *text)
+static int read_pieces(const struct nm_job *job, int fd, size_t piece, char *text)
 {
+	const struct nm_worker_request *request = job->request;
 	uint64_t until_ns = nm_clock_ns() + request->budget_ns;
 	size_t used = 0;
 
 	do {
 		size_t room = request->count - used;
+		int r = nm_job_require_client(job);
+		if (r < 0)
+			return r;
 		ssize_t got = read(fd, text + used, room < piece ? room : piece);
 		if (got < 0 && used == 0)
 			return -errno;
@@ -138,12 +121,12 @@ static int read_pieces(const struct nm_worker_request *request, int fd, size_t p
 	return (int)used;
 }
 
-static int read_maps(int proc_fd, const struct nm_worker_request *request, int fd, char *text)
+static int read_maps(const struct nm_job *job, int fd, char *text)
 {
-	if (require_file(proc_fd, fd, "numa_maps") == 0)
-		return read_pieces(request, fd, NUMA_MAPS_PIECE, text);
-	int r = require_file(proc_fd, fd, "maps");
-	return r < 0 ? r : read_pieces(request, fd, MAPS_PIECE, text);
+	if (require_file(job->proc_fd, fd, "numa_maps") == 0)
+		return read_pieces(job, fd, NM_NUMA_MAPS_PIECE, text);
+	int r = require_file(job->proc_fd, fd, "maps");
+	return r < 0 ? r : read_pieces(job, fd, NM_MAPS_PIECE, text);
 }
 
 /* ---- finding pages ---- */
@@ -151,7 +134,7 @@ static int read_maps(int proc_fd, const struct nm_worker_request *request, int f
 /* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
  * but only the owner of the process may read it. */
 struct search {
-	const struct nm_worker_request *request;
+	const struct nm_job *job;
 	uint64_t until_ns;
 	struct nm_worker_found *found;
 };
@@ -170,7 +153,7 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 		uint64_t count = left < PIECE ? left : PIECE;
 		for (uint64_t i = 0; i < count; i++)
 			addresses[i] = found->next + i * range->page_bytes;
-		int r = nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
+		int r = where((void *)search->job, (unsigned)count, addresses, nodes);
 		if (r < 0)
 			return r;
 		for (uint64_t i = 0; i < count; i++, found->next += range->page_bytes) {
@@ -189,10 +172,11 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 	return 1;
 }
 
-static int find_pages(const struct nm_worker_order *order, struct nm_worker_found *ret)
+static int find_pages(const struct nm_job *job, const struct nm_worker_order *order,
+		      struct nm_worker_found *ret)
 {
-	struct search search = {.request = &order->request,
-				.until_ns = nm_clock_ns() + order->request.budget_ns,
+	uint64_t until_ns = nm_clock_ns() + order->request.budget_ns;
+	struct search search = {job, until_ns < job->until_ns ? until_ns : job->until_ns,
 				.found = ret};
 	int r = 1;
 
@@ -202,30 +186,39 @@ static int find_pages(const struct nm_worker_order *order, struct nm_worker_foun
 	return r < 0 ? r : 0;
 }
 
-static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
+static void act(const struct nm_job *job, const struct nm_worker_order *order, int fd, void *body,
 		struct nm_worker_outcome *ret)
 {
 	const struct nm_worker_request *request = &order->request;
 
 	switch (request->act) {
 	case NM_WORKER_WHERE:
-		ret->result = nm_numa_where(request->pid, request->count, order->addresses, body);
+		ret->result = where((void *)job, request->count, order->addresses, body);
 		ret->bytes = ret->result < 0 ? 0 : 4 * request->count;
 		break;
 	case NM_WORKER_ROUND: /* the time of a failed call is reported, too */
-		ret->result = perform_round(proc_fd, order, body);
+		ret->result = perform_round(job, order, body);
 		ret->bytes = (uint32_t)NM_WORKER_MOVED_BYTES(ret->result < 0 ? 0 : request->count);
 		break;
 	case NM_WORKER_OPEN_MAPS:
-		ret->result = open_maps(proc_fd, request, &ret->fd);
+		ret->result = open_maps(job, &ret->fd);
 		break;
 	case NM_WORKER_READ_MAPS:
-		ret->result = read_maps(proc_fd, request, fd, body);
+		ret->result = read_maps(job, fd, body);
 		ret->bytes = ret->result < 0 ? 0 : (uint32_t)ret->result;
 		break;
 	case NM_WORKER_FIND:
-		ret->result = find_pages(order, body);
+		ret->result = find_pages(job, order, body);
 		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
+		break;
+	case NM_WORKER_COUNT:
+	case NM_WORKER_SAMPLE:
+		ret->result = request->act == NM_WORKER_COUNT ? nm_query_count(job, body)
+							      : nm_query_sample(job, body);
+		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_node_pages);
+		break;
+	case NM_WORKER_IDENTIFY:
+		ret->result = nm_query_program(job);
 		break;
 	default: /* NM_WORKER_HELLO */
 		ret->result = getpid();
@@ -235,18 +228,16 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 
 /* The process is identified by its number. If another process has got the number in the meantime,
  * no result is reported. */
-void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
-		       struct nm_worker_outcome *ret)
+void nm_worker_perform(int proc_fd, int socket, const struct nm_worker_order *order, int fd,
+		       void *body, struct nm_worker_outcome *ret)
 {
-	const struct nm_worker_request *request = &order->request;
-	bool names_process = request->act != NM_WORKER_HELLO && fd < 0;
+	const struct nm_job job = {proc_fd, socket, &order->request,
+				   nm_clock_ns() + NM_WORKER_JOB_NS};
+	bool names_process = order->request.act != NM_WORKER_HELLO && fd < 0;
 
 	*ret = (struct nm_worker_outcome){.fd = -1};
-	ret->result = names_process ? require_process(proc_fd, request) : 0;
-	if (ret->result < 0)
-		return;
-	act(proc_fd, order, fd, body, ret);
-	int r = names_process ? require_process(proc_fd, request) : 0;
+	act(&job, order, fd, body, ret);
+	int r = names_process ? nm_job_require_process(&job) : 0;
 	if (r < 0) {
 		nm_closep(&ret->fd);
 		*ret = (struct nm_worker_outcome){.result = r, .fd = -1};
@@ -271,7 +262,7 @@ static int serve_one(int proc_fd, int socket, void *message, void *body)
 	if (r < 0)
 		return r;
 	uint64_t before_ns = nm_clock_ns();
-	nm_worker_perform(proc_fd, &order, fds.first, body, &outcome);
+	nm_worker_perform(proc_fd, socket, &order, fds.first, body, &outcome);
 	struct nm_worker_reply reply = {.version = NM_WORKER_VERSION,
 					.result = outcome.result,
 					.bytes = outcome.bytes,

@@ -14,12 +14,13 @@ struct nm_worker_outcome {
 };
 
 /*
- * Performs an order, below an open /proc. `body` has room for NM_WORKER_BODY_MOST bytes, aligned to
- * 8. `fd` is the descriptor that came with the order, or -1; the caller keeps it. The result is
- * -EPERM if the descriptor belongs to another file than the operation requires.
+ * Performs an order, below an open /proc, for the client at this socket (-1: one that stays).
+ * `body` has room for NM_WORKER_BODY_MOST bytes, aligned to 8. `fd` is the descriptor that came
+ * with the order, or -1; the caller keeps it. The result is -EPERM if the descriptor belongs to
+ * another file than the operation requires.
  */
-void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
-		       struct nm_worker_outcome *ret);
+void nm_worker_perform(int proc_fd, int socket, const struct nm_worker_order *order, int fd,
+		       void *body, struct nm_worker_outcome *ret);
 
 /* Serves the socket until the other end is closed. Returns 0 or a negative errno. Called by the
  * program. */

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/regions.h"
+#include "numa-migrd/maps.h"
+#include "numa-migrd/proc.h"
 
 #define KIB 1024U
 #define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page size of any machine */
@@ -182,19 +183,32 @@ static const char *next_node(const char *word, unsigned *ret_node, uint64_t *ret
 	return word;
 }
 
-int nm_mapped_count_pages(const char *line, const struct nm_topology *topology, double page_bytes,
-			  double *pages)
+/* Returns whether these pages stay where they are: memory that other processes can map, data of
+ * files, and huge pages of files. Programs and libraries do not count. */
+static bool stays(const struct nm_mapped *mapped)
+{
+	return mapped->file && (mapped->huge || mapped->written ||
+				mapped->resident * mapped->page_bytes > NM_PROC_PROGRAM_BYTES);
+}
+
+/* Huge pages from the pool stay where they are while the pools of other nodes are used up. */
+void nm_node_pages_add(struct nm_node_pages *pages, const char *line, uint64_t page_bytes)
 {
 	struct nm_mapped mapped;
 	uint64_t count;
 	unsigned node;
-	int r = nm_mapped_parse_policy(line, &mapped);
-	if (r < 0)
-		return r;
-	while ((line = next_node(line, &node, &count))) {
-		int index = nm_topology_node_index(topology, node);
-		if (index >= 0)
-			pages[index] += (double)count * ((double)mapped.page_bytes / page_bytes);
-	}
-	return 0;
+
+	if (nm_mapped_parse_policy(line, &mapped) < 0)
+		return;
+	bool own = strstr(line, " anon=") && !(mapped.file && mapped.huge);
+	if (!own && !stays(&mapped))
+		return;
+	if (own && mapped.huge)
+		pages->huge_bytes += mapped.resident * mapped.page_bytes;
+	else if (own)
+		pages->own_bytes += mapped.resident * mapped.page_bytes;
+	uint64_t *of_kind = own ? pages->own : pages->staying;
+	while ((line = next_node(line, &node, &count)))
+		if (node < NM_NODE_NUMBERS)
+			of_kind[node] += count * mapped.page_bytes / page_bytes;
 }
