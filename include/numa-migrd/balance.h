@@ -157,7 +157,7 @@ struct nm_balancer {
 	struct nm_balancer_tally tally;
 };
 
-/* ---- balancer.c: threads and rounds ---- */
+/* ---- balance_loads.c: threads and rounds ---- */
 
 /* Creates the state of the policy. page_bytes is the size of a base page. */
 void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
@@ -201,7 +201,7 @@ double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snap
 void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config);
 
-/* ---- pages.c: location of pages ---- */
+/* ---- selection.c: location of pages ---- */
 
 /* Updates the set of processes and the location of their pages. */
 void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
@@ -220,7 +220,7 @@ void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t 
 /* Returns an empty column of residences. */
 struct nm_column nm_residence_column(void);
 
-/* ---- types.c: DTAS ---- */
+/* ---- dtas.c: types of threads and CPUs ---- */
 
 /* Updates the types of threads, and divides the CPUs between them when due. */
 void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
