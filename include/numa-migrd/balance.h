@@ -104,7 +104,7 @@ struct nm_balancer_thread_state {
 	uint64_t read_interval; /* interval of the last reading; 0: never */
 	struct nm_proc_schedstat last;
 	/* Of that interval: its demand for a CPU, (Δrun + Δrun_delay)/T, at most 1, or NaN if not
-	 * known; and whether it waited for NM_WAIT_SHARE of T. */
+	 * known; and whether it waited for NM_WAIT_SHARE of T, or at all in the paper. */
 	double load;
 	bool waiting;
 	struct nm_dtas_behaviour behaviour;
@@ -142,6 +142,7 @@ struct nm_balancer {
 	struct nm_balance_state state;
 	const struct nm_topology *topology; /* the caller's, which outlives this */
 	double page_bytes;
+	bool paper;		     /* rules.paper in this interval */
 	struct nm_column threads;    /* of struct nm_balancer_thread_state */
 	struct nm_column residences; /* of the processes: struct nm_residence */
 	struct nm_balancer_query query;
@@ -176,7 +177,7 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 
 /*
  * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
- * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
+ * but NM_WAIT_SHARE of it (with the rules of the paper: busy at all), beginning with those on the fullest CPUs, at most `most`. Selects none
  * if the gap between the nodes cannot exceed balance_end, however long threads waited; therefore
  * nothing is read on a machine that is not overloaded. Writes them to `ret` (room for `most`) and
  * their number to *ret_count. Called by the tick after the snapshot.

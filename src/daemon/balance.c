@@ -66,6 +66,7 @@ void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *s
 	nm_open_policy(daemon, NM_POLICY_BALANCE);
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool was_active = balancer->state.active;
+	balancer->paper = daemon->config->rules.paper;
 	nm_column_follow_threads(&balancer->threads, snapshot);
 	size_t candidates = read_times(daemon, snapshot);
 	follow_types(daemon, snapshot, figures, nr_figures);

@@ -82,6 +82,12 @@ struct pair_search {
 	double move_tickets; /* tickets for that */
 };
 
+static void raise_to(double *best, double value)
+{
+	if (value > *best)
+		*best = value;
+}
+
 bool nm_search_waits_for_pages(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			       uint32_t thread)
 {
@@ -92,18 +98,18 @@ bool nm_search_waits_for_pages(const struct nm_snapshot *snapshot, const struct 
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			    uint32_t thread, int node)
 {
-	return snapshot->threads[thread].preferred == node ? config->rules.q2 : 0;
+	const struct nm_snap_thread *one = &snapshot->threads[thread];
+	double most = 0;
+	if (!config->rules.paper)
+		return one->preferred == node ? config->rules.q2 : 0;
+	for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++)
+		raise_to(&most, one->accesses[k]);
+	return most > 0 && one->accesses[node] == most ? config->rules.q2 : 0;
 }
 
 static bool is_refused(const struct search *search, uint32_t thread, int node)
 {
 	return search->refused[thread] && search->snapshot->threads[thread].preferred == node;
-}
-
-static void raise_to(double *best, double surplus)
-{
-	if (surplus > *best)
-		*best = surplus;
 }
 
 static double move_tickets_of(const struct search *search, uint32_t thread, int node)

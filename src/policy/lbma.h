@@ -26,7 +26,8 @@ struct nm_search_tickets {
  * and pages can leave it: they follow threads that stay, and do not while threads move. */
 bool nm_search_waits_for_pages(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			       uint32_t thread);
-/* Returns the tickets for moving the thread to a node that it prefers: q2 or 0. */
+/* Returns the tickets for moving the thread to a node that it prefers: q2 or 0. With the rules of
+ * the paper that is each node with the most accesses (equation 1). */
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			    uint32_t thread, int node);
 

@@ -51,15 +51,18 @@ const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balan
 	return residence && residence->known ? residence : NULL;
 }
 
-static bool has_enough_samples(const struct nm_residence *residence)
+/* Sampled accesses show where pages are used; the paper counts where they reside. */
+static bool shows_by_samples(const struct nm_balancer *balancer,
+			     const struct nm_residence *residence)
 {
-	return residence->samples >= SAMPLES_MIN;
+	return !balancer->paper && residence->samples >= SAMPLES_MIN;
 }
 
 static void estimate(const struct nm_balancer *balancer, struct nm_residence *residence,
 		     uint64_t now_ns)
 {
-	bool counted = residence->counted_ns && !has_enough_samples(residence);
+	bool counted = balancer->paper ||
+		       (residence->counted_ns && !shows_by_samples(balancer, residence));
 	const double *found = counted ? residence->counted : residence->seen;
 	double resident = (double)residence->rss_bytes / balancer->page_bytes, sum = 0;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
@@ -102,7 +105,7 @@ struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, 
 	struct nm_residence *next = NULL;
 	for (size_t i = 0; i < balancer->residences.count; i++) {
 		struct nm_residence *residence = residence_at(balancer, i);
-		if (!has_enough_samples(residence) && residence->due_ns <= now_ns &&
+		if (!shows_by_samples(balancer, residence) && residence->due_ns <= now_ns &&
 		    (!next || residence->due_ns < next->due_ns))
 			next = residence;
 	}
@@ -286,7 +289,9 @@ static enum candidate_class candidate_class_of(struct choice *choice,
 	const struct nm_selection_input *input = choice->input;
 	if (!choice->rule->enhanced)
 		return CLASS_OTHER;
-	int leader = nm_selection_leader_node(&input->groups[candidate->group], input->nr_nodes);
+	const struct nm_selection_group *group = &input->groups[candidate->group];
+	int leader = input->pages_lead ? nm_selection_leader_node(group, input->nr_nodes)
+				       : group->leader_node;
 	bool stays = candidate->leader || leader == input->from;
 	choice->result.stopped_by_leader += stays;
 	if (stays)
