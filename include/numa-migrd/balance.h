@@ -129,6 +129,10 @@ struct nm_residence {
 struct nm_balancer_tally {
 	uint64_t stopped_by_gain, unknown, stopped_by_leader, pages_counted;
 	uint64_t reads; /* of schedstat */
+	uint64_t returned; /* moves of nm_balancer_confine() */
+	/* CPU time of threads with a type while CPUs had types, in intervals, and the part on CPUs
+	 * of the other type. */
+	double typed, elsewhere;
 };
 
 /* The pending query about the location of a process's pages. */
@@ -226,6 +230,14 @@ struct nm_column nm_residence_column(void);
 /* Updates the types of threads, and divides the CPUs between them when due. */
 void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			      const struct nm_figures *figures, size_t nr_figures);
+/*
+ * Confines threads to CPUs of their type (kMLB, section 2.4): proposes to move each thread with a type
+ * that ran on a CPU of the other type, to a CPU of its own on the same node, unless its CPU would then
+ * be idle (balance_idle_max). Affinities do not stay narrowed, so this is done in each interval. Called
+ * by the tick after the round, to whose proposals it adds.
+ */
+void nm_balancer_confine(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config);
 /* Makes all CPUs available to all threads again. */
 void nm_balancer_clear_types(struct nm_balancer *balancer);
 /* Returns the CPUs of the node to which a thread of this type moves if it is to run on `cpu`; NULL:

@@ -93,6 +93,8 @@ enum nm_selection_reason {
 	NM_SELECTED_BY_RULE,
 	NM_SELECTED_BY_LEADER, /* its leader is on that node: selected without examining the
 				* others */
+	NM_SELECTED_BY_TYPE,   /* DTAS: back to the CPUs of its type; not returned by
+				* nm_selection_choose() */
 };
 
 struct nm_selection_result {

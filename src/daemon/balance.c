@@ -72,6 +72,7 @@ void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *s
 	follow_types(daemon, snapshot, figures, nr_figures);
 	nm_balancer_locate(daemon->pipeline.platform, balancer, snapshot, candidates > 0);
 	nm_balancer_round(balancer, snapshot, daemon->config);
+	nm_balancer_confine(balancer, snapshot, daemon->config);
 	if (balancer->state.active != was_active)
 		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
 			  was_active ? "Balancing ended: loads differ by %.2f per CPU"
