@@ -105,7 +105,7 @@ struct nm_balancer_thread_state {
 	uint64_t read_interval; /* interval of the last reading; 0: never */
 	struct nm_proc_schedstat last;
 	/* Of that interval: its demand for a CPU, (Δrun + Δrun_delay)/T, at most 1, or NaN if not
-	 * known; and whether it waited for NM_WAIT_SHARE of T. */
+	 * known; and whether it waited for NM_WAIT_SHARE of T, or at all in the paper. */
 	double load;
 	bool waiting;
 	struct nm_dtas_behaviour behaviour;
@@ -130,6 +130,10 @@ struct nm_residence {
 struct nm_balancer_tally {
 	uint64_t stopped_by_gain, unknown, stopped_by_leader, pages_counted;
 	uint64_t reads; /* of schedstat */
+	uint64_t returned; /* moves of nm_balancer_confine() */
+	/* CPU time of threads with a type while CPUs had types, in intervals, and the part on CPUs
+	 * of the other type. */
+	double typed, elsewhere;
 };
 
 /* The pending query about the location of a process's pages. */
@@ -143,6 +147,7 @@ struct nm_balancer {
 	struct nm_balance_state state;
 	const struct nm_topology *topology; /* the caller's, which outlives this */
 	double page_bytes;
+	bool paper;		     /* rules.paper in this interval */
 	struct nm_column threads;    /* of struct nm_balancer_thread_state */
 	struct nm_column residences; /* of the processes: struct nm_residence */
 	struct nm_balancer_query query;
@@ -158,7 +163,7 @@ struct nm_balancer {
 	struct nm_balancer_tally tally;
 };
 
-/* ---- balancer.c: threads and rounds ---- */
+/* ---- balance_loads.c: threads and rounds ---- */
 
 /* Creates the state of the policy. page_bytes is the size of a base page. */
 void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
@@ -177,7 +182,7 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 
 /*
  * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
- * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
+ * but NM_WAIT_SHARE of it (with the rules of the paper: busy at all), beginning with those on the fullest CPUs, at most `most`. Selects none
  * if the gap between the nodes cannot exceed balance_end, however long threads waited; therefore
  * nothing is read on a machine that is not overloaded. Writes them to `ret` (room for `most`) and
  * their number to *ret_count. Called by the tick after the snapshot.
@@ -202,7 +207,7 @@ double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snap
 void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config);
 
-/* ---- pages.c: location of pages ---- */
+/* ---- selection.c: location of pages ---- */
 
 /* Updates the set of processes and the location of their pages. */
 void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
@@ -221,11 +226,19 @@ void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t 
 /* Returns an empty column of residences. */
 struct nm_column nm_residence_column(void);
 
-/* ---- types.c: DTAS ---- */
+/* ---- dtas.c: types of threads and CPUs ---- */
 
 /* Updates the types of threads, and divides the CPUs between them when due. */
 void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			      const struct nm_figures *figures, size_t nr_figures);
+/*
+ * Confines threads to CPUs of their type (kMLB, section 2.4): proposes to move each thread with a type
+ * that ran on a CPU of the other type, to a CPU of its own on the same node, unless its CPU would then
+ * be idle (balance_idle_max). Affinities do not stay narrowed, so this is done in each interval. Called
+ * by the tick after the round, to whose proposals it adds.
+ */
+void nm_balancer_confine(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config);
 /* Makes all CPUs available to all threads again. */
 void nm_balancer_clear_types(struct nm_balancer *balancer);
 /* Returns the CPUs of the node to which a thread of this type moves if it is to run on `cpu`; NULL:

@@ -65,7 +65,7 @@ int nm_record_compare(double record, double now, double band);
 struct nm_selection_group {
 	const double *resident;	 /* R(i): number of its pages on node i; NULL: not known */
 	const uint32_t *members; /* n_i: number of its threads on node i, running or not */
-	int leader_node; /* node on which its leader runs; -1: the leader has exited or is idle */
+	int leader_node; /* node of its leader; -1: the leader has exited, or is idle */
 };
 
 struct nm_selection_candidate {
@@ -78,6 +78,9 @@ struct nm_selection_input {
 	unsigned nr_nodes;
 	int from, to;	 /* node indices; must differ */
 	double min_gain; /* minimum R(to) − R(from), in pages; −∞ as in the papers */
+	/* A leader without a node counts as on that of nm_selection_leader_node(); not in the
+	 * papers. */
+	bool pages_lead;
 	const struct nm_selection_group *groups;
 	/* The threads that may move, in the order of (start time, tid). */
 	const struct nm_selection_candidate *candidates;
@@ -90,6 +93,8 @@ enum nm_selection_reason {
 	NM_SELECTED_BY_RULE,
 	NM_SELECTED_BY_LEADER, /* its leader is on that node: selected without examining the
 				* others */
+	NM_SELECTED_BY_TYPE,   /* DTAS: back to the CPUs of its type; not returned by
+				* nm_selection_choose() */
 };
 
 struct nm_selection_result {

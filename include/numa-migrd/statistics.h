@@ -97,6 +97,7 @@ struct nm_statistics {
 	struct nm_affinity_counts sharing;
 	double exclusivity;
 	const char *selection, *dtas;
+	double dtas_elsewhere;
 	struct nm_balance_state balance;
 	struct nm_balancer_tally balancer;
 };

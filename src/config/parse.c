@@ -275,7 +275,7 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 		config->threads.policy -= NM_POLICY_PAPER_FIRST - NM_POLICY_LBMA;
 	config->threads.dtas = config->threads.selection == NM_SELECTION_MAX;
 	if (config->threads.dtas)
-		config->threads.selection = NM_SELECTION_EXCLUSIVITY;
+		config->threads.selection = NM_SELECTION_TOTAL_MIN;
 	nm_config_check_combinations(report, config, trees);
 	int r = nm_report_result(report);
 	if (r < 0)

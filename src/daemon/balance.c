@@ -66,11 +66,13 @@ void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *s
 	nm_open_policy(daemon, NM_POLICY_BALANCE);
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool was_active = balancer->state.active;
+	balancer->paper = daemon->config->rules.paper;
 	nm_column_follow_threads(&balancer->threads, snapshot);
 	size_t candidates = read_times(daemon, snapshot);
 	follow_types(daemon, snapshot, figures, nr_figures);
 	nm_balancer_locate(daemon->pipeline.platform, balancer, snapshot, candidates > 0);
 	nm_balancer_round(balancer, snapshot, daemon->config);
+	nm_balancer_confine(balancer, snapshot, daemon->config);
 	if (balancer->state.active != was_active)
 		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
 			  was_active ? "Balancing ended: loads differ by %.2f per CPU"

@@ -15,7 +15,7 @@ static const uint32_t needed[] = {
 	[NM_PERFORMANCE_LATENCY] = BIT(MEMORY),
 };
 
-double nm_snapshot_operations(const struct nm_config *config, const struct nm_figures *figures)
+static double operations_of(const struct nm_config *config, const struct nm_figures *figures)
 {
 	if (config->threads.performance == NM_PERFORMANCE_PRODUCT_INSTRUCTIONS)
 		return figures->instructions;
@@ -23,6 +23,21 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 	if (config->threads.performance == NM_PERFORMANCE_INTENSITY && isnan(figures->operations))
 		return figures->instructions;
 	return figures->operations;
+}
+
+double nm_snapshot_intensity(const struct nm_config *config, const struct nm_figures *figures)
+{
+	/* O_F contains O_R. */
+	double operations = config->rules.paper ? figures->operations - figures->instructions
+						: operations_of(config, figures);
+	return operations / figures->traffic;
+}
+
+static uint32_t needed_kinds(const struct nm_config *config)
+{
+	uint32_t kinds = needed[config->threads.performance];
+	bool floating = config->rules.paper && (kinds & BIT(DRAM));
+	return floating ? kinds | BIT(FLOPS) : kinds;
 }
 
 static bool has_latencies(const struct nm_snapshot *view)
@@ -129,6 +144,12 @@ static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread
 		thread->performance = performance;
 }
 
+/* The mean in equations 2 and 3 is over all threads; one that was not measured counts as 0. */
+static unsigned divisor_of(const struct nm_config *config, const struct nm_snap_process *process)
+{
+	return config->rules.paper && process->measured > 0 ? process->threads : process->measured;
+}
+
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage)
 {
@@ -136,7 +157,7 @@ void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 	const struct nm_config *config = input->config;
 	view->has_latencies = has_latencies(view);
 	uint32_t kinds = kinds_of(input, view);
-	view->missing = needed[config->threads.performance] & ~kinds;
+	view->missing = needed_kinds(config) & ~kinds;
 	bool by_locality = view->missing;
 	view->by_locality = by_locality;
 	for (size_t i = 0; i < view->nr_threads; i++) {
@@ -153,7 +174,7 @@ void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 		process->performance += thread->performance;
 	}
 	for (size_t i = 0; i < view->nr_processes; i++)
-		view->processes[i].performance /= view->processes[i].measured;
+		view->processes[i].performance /= divisor_of(config, &view->processes[i]);
 	for (size_t i = 0; i < view->nr_threads; i++) {
 		struct nm_snap_thread *thread = &view->threads[i];
 		double mean = view->processes[thread->process].performance;

@@ -58,7 +58,7 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->instructions = figures->instructions;
 	thread->operations = figures->operations;
 	thread->traffic = figures->traffic;
-	thread->intensity = nm_snapshot_operations(input->config, figures) / figures->traffic;
+	thread->intensity = nm_snapshot_intensity(input->config, figures);
 	if (here >= 0) {
 		thread->main_cpu = figures->main_cpu;
 		if (figures->main_node_share >= input->config->rules.home_share)

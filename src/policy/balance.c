@@ -257,6 +257,22 @@ static void free_round(struct round *round)
 	free(round->judged);
 }
 
+/* A program of one thread is led by its pages: as a leader it could never leave. The paper is about
+ * programs of many threads, in which the leader touches the memory first, and stays. */
+static bool leads(const struct round *round, const struct nm_snap_thread *thread)
+{
+	unsigned threads = round->snapshot->processes[thread->process].threads;
+	return thread->tid == thread->pid && (threads > 1 || round->config->rules.paper);
+}
+
+/* A leader that neither ran nor waited for long counts as idle; in the paper it is on its CPU. */
+static bool is_awake(const struct round *round, uint32_t thread)
+{
+	return round->config->rules.paper || round->snapshot->threads[thread].active ||
+	       nm_balancer_load(round->balancer, round->snapshot, thread) >=
+		       round->config->rules.min_run;
+}
+
 static void make_groups(struct round *round)
 {
 	const struct nm_snapshot *snapshot = round->snapshot;
@@ -277,10 +293,7 @@ static void make_groups(struct round *round)
 		if (node < 0)
 			continue;
 		round->members[thread->process * nr_nodes + (size_t)node]++;
-		/* A leader that neither ran nor waited for long counts as idle. */
-		if (thread->tid == thread->pid &&
-		    (thread->active || nm_balancer_load(round->balancer, snapshot, i) >=
-					       round->config->rules.min_run))
+		if (leads(round, thread) && is_awake(round, i))
 			round->groups[thread->process].leader_node = node;
 	}
 }
@@ -370,7 +383,7 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 		}
 		round->positions[count] = i;
 		round->candidates[count++] = (struct nm_selection_candidate){
-			.group = thread->process, .leader = thread->tid == thread->pid};
+			.group = thread->process, .leader = leads(round, thread)};
 	}
 	return count;
 }
@@ -385,6 +398,7 @@ static struct nm_selection_result choose(const struct round *round, uint32_t fro
 		.from = node_of(round, from),
 		.to = node_of(round, to),
 		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
+		.pages_lead = !round->config->rules.paper,
 		.groups = round->groups,
 		.candidates = round->candidates,
 		.nr_candidates = count,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Dynamic task-aware scheduling: the threads that wait for memory, and the CPUs for them. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "numa-migrd/balance.h"
 
@@ -8,6 +10,9 @@
 #define MEMORY_FROM 5
 #define COMPUTE_BELOW 3
 #define PERSIST 2U /* running intervals in a row that a change takes */
+enum { TYPES = NM_DTAS_MEMORY + 1 };
+#define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* time after which CPUs are split again */
+#define LINE_BYTES 64			/* bytes per miss */
 
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s)
 {
@@ -121,4 +126,216 @@ void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *t
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
 		if (nm_dtas_fits(types[cpu], thread, false))
 			nm_must_do(hwloc_bitmap_set(ret, (unsigned)cpu));
+}
+
+/* ---- of the policy ---- */
+
+void nm_balancer_clear_types(struct nm_balancer *balancer)
+{
+	size_t cells = (size_t)balancer->topology->nr_nodes * TYPES;
+	for (size_t i = 0; balancer->cpus_of_type && i < cells; i++)
+		hwloc_bitmap_free(balancer->cpus_of_type[i]);
+	free(balancer->cpus_of_type);
+	free(balancer->cpu_types);
+	balancer->cpus_of_type = NULL;
+	balancer->cpu_types = NULL;
+	balancer->split = false;
+}
+
+/* Without threads of a type no CPU has one. */
+static void update_split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+{
+	uint64_t counts[TYPES] = {0};
+	nm_balancer_clear_types(balancer);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].active)
+			counts[nm_balancer_thread(balancer, i)->behaviour.type]++;
+	if (counts[NM_DTAS_MEMORY] + counts[NM_DTAS_COMPUTE] == 0)
+		return;
+	/* Divides the CPUs by the numbers of threads of each type. */
+	balancer->cpu_types =
+		nm_must(calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type)));
+	nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
+		      balancer->cpu_types);
+	unsigned nr_nodes = balancer->topology->nr_nodes;
+	balancer->cpus_of_type = nm_must(calloc((size_t)nr_nodes * TYPES, sizeof(hwloc_bitmap_t)));
+	for (unsigned i = 0; i < nr_nodes * TYPES; i++) {
+		balancer->cpus_of_type[i] = nm_must(hwloc_bitmap_alloc());
+		nm_dtas_cpus(balancer->topology, balancer->cpu_types, (int)(i / TYPES),
+			     (enum nm_dtas_type)(i % TYPES), balancer->cpus_of_type[i]);
+	}
+	balancer->split = true;
+	balancer->split_ns = snapshot->time_ns;
+}
+
+/* By main CPUs: a thread may have run on other CPUs, too. */
+static void count_elsewhere(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+{
+	for (size_t i = 0; balancer->split && i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		enum nm_dtas_type type = nm_balancer_thread(balancer, i)->behaviour.type;
+		if (type == NM_DTAS_EITHER || thread->main_cpu < 0 || !(thread->run_share > 0))
+			continue;
+		balancer->tally.typed += thread->run_share;
+		if (!nm_dtas_fits(balancer->cpu_types[thread->main_cpu], type, false))
+			balancer->tally.elsewhere += thread->run_share;
+	}
+}
+
+void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			      const struct nm_figures *figures, size_t nr_figures)
+{
+	size_t at = 0;
+	count_elsewhere(balancer, snapshot);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		while (at < nr_figures && figures[at].tid < thread->tid)
+			at++;
+		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
+			nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour,
+					 nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
+						      figures[at].instructions));
+	}
+	if (!balancer->split || snapshot->time_ns - balancer->split_ns >= SPLIT_NS)
+		update_split(balancer, snapshot);
+}
+
+/* If an idle CPU of the other type was chosen, it now serves the thread that runs there. */
+hwloc_const_bitmap_t nm_balancer_within(const struct nm_balancer *balancer, enum nm_dtas_type type,
+					int node, int cpu)
+{
+	if (!balancer->split || type == NM_DTAS_EITHER)
+		return NULL;
+	hwloc_const_bitmap_t cpus = balancer->cpus_of_type[node * TYPES + (int)type];
+	return hwloc_bitmap_isset(cpus, (unsigned)cpu) ? cpus : NULL;
+}
+
+/* ---- confinement ---- */
+
+struct confinement {
+	struct nm_balancer *balancer;
+	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
+	double *load; /* per CPU: of its threads, after the moves of this interval; others are
+			 ignored */
+	bool *moves;  /* per thread: in this interval */
+};
+
+static void confinement_clear(struct confinement *confinement)
+{
+	free(confinement->load);
+	free(confinement->moves);
+}
+
+static double load_of(const struct confinement *confinement, uint32_t thread)
+{
+	double load = nm_balancer_load(confinement->balancer, confinement->snapshot, thread);
+	return isnan(load) ? 1 : load;
+}
+
+static void note_move(struct confinement *confinement, const struct nm_move *move)
+{
+	double load = load_of(confinement, move->thread);
+	confinement->moves[move->thread] = true;
+	confinement->load[move->cpu_from] -= load;
+	confinement->load[move->cpu_to] += load;
+}
+
+static void confinement_init(struct confinement *confinement)
+{
+	const struct nm_snapshot *snapshot = confinement->snapshot;
+	const struct nm_proposals *proposals = &confinement->balancer->proposals;
+	size_t nr_cpus = snapshot->topology->nr_cpus;
+	confinement->load = nm_must(calloc(nr_cpus + 1, sizeof(*confinement->load)));
+	confinement->moves = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*confinement->moves)));
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].main_cpu >= 0)
+			confinement->load[snapshot->threads[i].main_cpu] += load_of(confinement, i);
+	for (size_t i = 0; i < proposals->count; i++)
+		note_move(confinement, &proposals->items[i].moves[0]);
+}
+
+static bool must_return(const struct confinement *confinement, uint32_t i)
+{
+	const struct nm_balancer *balancer = confinement->balancer;
+	const struct nm_snap_thread *thread = &confinement->snapshot->threads[i];
+	enum nm_dtas_type type = nm_balancer_thread(balancer, i)->behaviour.type;
+	if (confinement->moves[i] || !thread->movable || !thread->active || thread->main_node < 0 ||
+	    nm_dtas_fits(balancer->cpu_types[thread->main_cpu], type, false))
+		return false;
+	double others = confinement->load[thread->main_cpu] - load_of(confinement, i);
+	return !(others < confinement->config->rules.balance_idle_max);
+}
+
+/* Returns the CPU with the lowest load of those of its type on its node, or -1. */
+static int find_cpu(const struct confinement *confinement, uint32_t i)
+{
+	const struct nm_balancer *balancer = confinement->balancer;
+	const struct nm_snap_thread *thread = &confinement->snapshot->threads[i];
+	enum nm_dtas_type type = nm_balancer_thread(balancer, i)->behaviour.type;
+	hwloc_const_bitmap_t cpus = balancer->cpus_of_type[thread->main_node * TYPES + (int)type];
+	int best = -1;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
+		if (confinement->snapshot->cpus[cpu].usable &&
+		    hwloc_bitmap_isset(thread->allowed, (unsigned)cpu) &&
+		    (best < 0 || confinement->load[cpu] < confinement->load[best]))
+			best = cpu;
+	return best;
+}
+
+static struct nm_proposal return_to(const struct confinement *confinement, uint32_t i, int cpu)
+{
+	const struct nm_snap_thread *thread = &confinement->snapshot->threads[i];
+	const struct nm_balancer_thread_state *known = nm_balancer_thread(confinement->balancer, i);
+	return (struct nm_proposal){
+		.kind = NM_PROPOSAL_MIGRATE,
+		.moves[0] = {.thread = i,
+			     .cpu_from = thread->main_cpu,
+			     .cpu_to = cpu,
+			     .node_from = thread->main_node,
+			     .node_to = thread->main_node,
+			     .record = NAN,
+			     .within = nm_balancer_within(confinement->balancer,
+							  known->behaviour.type, thread->main_node,
+							  cpu)},
+		.draw = NAN,
+		.gain = NAN,
+		.cost_before = NAN,
+		.cost_after = NAN,
+		.shared = {NAN, NAN},
+		.balance = {.given = true,
+			    .selection = confinement->config->threads.selection,
+			    .by = NM_SELECTED_BY_TYPE,
+			    .metric = NAN,
+			    .load = load_of(confinement, i),
+			    .load_from = confinement->load[thread->main_cpu],
+			    .load_to = confinement->load[cpu],
+			    .gap = confinement->balancer->state.gap,
+			    .gain = NAN,
+			    .resident = NAN,
+			    .age_s = NAN},
+	};
+}
+
+void nm_balancer_confine(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config)
+{
+	nm_auto(confinement_clear) struct confinement confinement = {
+		.balancer = balancer, .snapshot = snapshot, .config = config};
+	struct nm_proposals *proposals = &balancer->proposals;
+	if (!balancer->split)
+		return;
+	confinement_init(&confinement);
+	proposals->items = nm_must(reallocarray(
+		proposals->items, config->rules.moves_per_interval + 1, sizeof(*proposals->items)));
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
+		if (proposals->count >= config->rules.moves_per_interval)
+			break;
+		int cpu = must_return(&confinement, i) ? find_cpu(&confinement, i) : -1;
+		if (cpu < 0)
+			continue;
+		proposals->items[proposals->count++] = return_to(&confinement, i, cpu);
+		note_move(&confinement, &proposals->items[proposals->count - 1].moves[0]);
+		balancer->tally.returned++;
+	}
 }

@@ -1,10 +1,369 @@
 /* SPDX-License-Identifier: MIT */
-/* Places threads once per placement period (policy "kmaf"), and ages the matrix of communication.
- */
+/* kMAF, section 3.4: once per placement period threads are mapped (mapping/), and the mapping is
+ * turned into moves for which the nodes have room, as few as bring communicating threads together.
+ * kmaf_select.c drops moves that do not pay, which is not from the paper; pages/ holds the page
+ * rules of section 3.3. */
+#include <math.h>
+
 #include "kmaf_plan.h"
-#include "numa-migrd/policy.h"
 
 #define PARTNERS_MAX 16U /* strongest partners of a thread that its placement considers */
+
+/* ---- moves ---- */
+
+static void free_plan(struct plan *plan)
+{
+	free(plan->here);
+	free(plan->wanted);
+	free(plan->place);
+	free(plan->unit_of);
+	free(plan->demand_now);
+	free(plan->capacity);
+	free(plan->demand);
+	free(plan->first_of);
+	free(plan->last_of);
+	free(plan->needed_by);
+	free(plan->freed_by);
+	free(plan->claimed);
+	free(plan->moves);
+	free(plan->units);
+}
+
+static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
+{
+	const struct nm_snap_thread *thread = thread_of(plan, i);
+	if (!thread->movable || thread->main_node < 0 || plan->here[i] < 0 || mapping->cpu[i] < 0)
+		return NONE;
+	int node = nm_topology_node_of_cpu(plan->snapshot->topology, mapping->cpu[i]);
+	return node == plan->here[i] ? NONE : node;
+}
+
+static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
+{
+	const struct nm_topology *topology = plan->snapshot->topology;
+	size_t threads = plan->snapshot->nr_threads, cpus = topology->nr_cpus;
+	plan->here = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->wanted = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->place = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->unit_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->demand_now = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->demand = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->capacity = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->first_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->last_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->needed_by = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->freed_by = nm_must(calloc(cpus + 1, sizeof(int)));
+	plan->claimed = nm_must(calloc(cpus + 1, sizeof(bool)));
+	plan->moves = nm_must(calloc(threads + 1, sizeof(*plan->moves)));
+	plan->units = nm_must(calloc(threads + 1, sizeof(*plan->units)));
+	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
+		plan->here[i] = nm_topology_node_of_cpu(topology, thread_of(plan, i)->main_cpu);
+		plan->place[i] = plan->here[i];
+		plan->unit_of[i] = NONE;
+		plan->wanted[i] = wanted_node(plan, mapping, i);
+		if (plan->here[i] >= 0)
+			plan->demand_now[plan->here[i]] += demand_of(plan, i);
+	}
+	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+		plan->demand[node] = plan->demand_now[node];
+		plan->capacity[node] = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus);
+	}
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		plan->freed_by[cpu] = NONE;
+}
+
+static struct unit *add_unit(struct plan *plan, bool swap)
+{
+	struct unit *unit = &plan->units[plan->nr_units++];
+	*unit = (struct unit){.first = plan->nr_moves,
+			      .swap = swap,
+			      .needs = NONE,
+			      .group = (int)plan->nr_units - 1,
+			      .next = NONE};
+	return unit;
+}
+
+static void add_move(struct plan *plan, struct unit *unit, size_t thread, int cpu)
+{
+	plan->moves[plan->nr_moves++] = (struct nm_move){
+		.thread = (uint32_t)thread,
+		.cpu_from = thread_of(plan, thread)->main_cpu,
+		.cpu_to = cpu,
+		.node_from = plan->here[thread],
+		.node_to = plan->wanted[thread],
+		.record = NAN,
+	};
+	unit->count++;
+	plan->unit_of[thread] = (int)(unit - plan->units);
+	plan->place[thread] = plan->wanted[thread];
+	plan->demand[plan->here[thread]] -= demand_of(plan, thread);
+	plan->demand[plan->wanted[thread]] += demand_of(plan, thread);
+}
+
+static bool is_waiting(const struct plan *plan, size_t thread)
+{
+	return plan->wanted[thread] != NONE && plan->unit_of[thread] == NONE;
+}
+
+static bool may_replace(const struct plan *plan, size_t thread, size_t other)
+{
+	const struct nm_snap_thread *enters = thread_of(plan, thread),
+				    *leaves = thread_of(plan, other);
+	const struct nm_snap_process *processes = plan->snapshot->processes;
+	if (!plan->config->rules.cross_owner_swap &&
+	    processes[enters->process].uid != processes[leaves->process].uid)
+		return false;
+	return hwloc_bitmap_isset(enters->allowed, (unsigned)leaves->main_cpu);
+}
+
+/* Waiting threads, by their current and wanted nodes, in order. */
+struct queues {
+	int *first, *next; /* per pair of nodes; per thread */
+};
+
+static int *queue_of(const struct plan *plan, const struct queues *queues, int here, int wanted)
+{
+	return &queues->first[(size_t)here * plan->snapshot->topology->nr_nodes + (size_t)wanted];
+}
+
+/* Finds the first thread after `a` that moves in the opposite direction; earlier ones have searched
+ * for a partner themselves. */
+static void find_partner(struct plan *plan, const struct queues *queues, size_t a)
+{
+	int *first = queue_of(plan, queues, plan->wanted[a], plan->here[a]);
+	while (*first != NONE && (*first <= (int)a || !is_waiting(plan, (size_t)*first)))
+		*first = queues->next[*first];
+	for (int b = *first; b != NONE && plan->comparisons < NM_KMAF_COMPARISONS_MAX;
+	     b = queues->next[b]) {
+		size_t other = (size_t)b;
+		plan->comparisons++;
+		if (!is_waiting(plan, other) || !may_replace(plan, a, other) ||
+		    !may_replace(plan, other, a))
+			continue;
+		struct unit *unit = add_unit(plan, true);
+		add_move(plan, unit, a, thread_of(plan, other)->main_cpu);
+		add_move(plan, unit, other, thread_of(plan, a)->main_cpu);
+		return;
+	}
+}
+
+static void find_partners(struct plan *plan)
+{
+	size_t threads = plan->snapshot->nr_threads, nr_nodes = plan->snapshot->topology->nr_nodes;
+	nm_autofree int *first = nm_must(calloc(nr_nodes * nr_nodes + 1, sizeof(*first)));
+	nm_autofree int *next = nm_must(calloc(threads + 1, sizeof(*next)));
+	const struct queues queues = {.first = first, .next = next};
+	for (size_t i = 0; i < nr_nodes * nr_nodes; i++)
+		first[i] = NONE;
+	for (size_t i = threads; i-- > 0;) {
+		if (!is_waiting(plan, i))
+			continue;
+		int *queue = queue_of(plan, &queues, plan->here[i], plan->wanted[i]);
+		next[i] = *queue;
+		*queue = (int)i;
+	}
+	for (size_t i = 0; i < threads; i++)
+		if (is_waiting(plan, i))
+			find_partner(plan, &queues, i);
+}
+
+/* A CPU may be free only because other threads of the node share one at the moment. */
+static bool fits_node(const struct plan *plan, size_t thread)
+{
+	int node = plan->wanted[thread];
+	return plan->config->rules.paper ||
+	       plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node];
+}
+
+/* Returns a CPU of the node for the thread: one that is free, or else one that will be; or NONE. */
+static int find_cpu(struct plan *plan, size_t thread)
+{
+	const struct nm_snapshot *snapshot = plan->snapshot;
+	hwloc_const_bitmap_t allowed = thread_of(plan, thread)->allowed;
+	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[plan->wanted[thread]].cpus;
+	int freed = NONE;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
+		plan->comparisons++;
+		if (!snapshot->cpus[cpu].usable || plan->claimed[cpu] ||
+		    !hwloc_bitmap_isset(allowed, (unsigned)cpu))
+			continue;
+		if (nm_snapshot_is_free_for(snapshot, cpu, allowed))
+			return cpu;
+		if (freed == NONE && plan->freed_by[cpu] != NONE)
+			freed = cpu;
+	}
+	return freed;
+}
+
+/* Returns whether no other thread runs on the CPU that the thread leaves, and nothing else keeps it
+ * busy. */
+static bool frees_cpu(const struct plan *plan, size_t thread)
+{
+	const struct nm_snap_thread *leaving = thread_of(plan, thread);
+	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->main_cpu];
+	return cpu->nr_main_threads == 1 &&
+	       cpu->busy_share - leaving->run_share <= plan->config->rules.free_max;
+}
+
+static bool move_alone(struct plan *plan, size_t thread)
+{
+	int cpu = fits_node(plan, thread) ? find_cpu(plan, thread) : NONE;
+	if (cpu == NONE)
+		return false;
+	struct unit *unit = add_unit(plan, false);
+	if (!nm_snapshot_is_free_for(plan->snapshot, cpu, thread_of(plan, thread)->allowed))
+		unit->needs = plan->freed_by[cpu];
+	plan->claimed[cpu] = true;
+	if (frees_cpu(plan, thread))
+		plan->freed_by[thread_of(plan, thread)->main_cpu] = (int)plan->nr_units - 1;
+	add_move(plan, unit, thread, cpu);
+	return true;
+}
+
+/* Finds the next thread of a cycle: one that leaves a place on `node` for the previous thread, and
+ * wants to move to a node that is not in the cycle yet, or to the start of the cycle. */
+static size_t find_next(struct plan *plan, const size_t *cycle, size_t length)
+{
+	int node = plan->wanted[cycle[length - 1]];
+	plan->comparisons += plan->snapshot->nr_threads;
+	for (size_t b = 0; b < plan->snapshot->nr_threads; b++) {
+		bool passed = false;
+		if (!is_waiting(plan, b) || plan->here[b] != node ||
+		    !may_replace(plan, cycle[length - 1], b))
+			continue;
+		for (size_t i = 1; i < length; i++)
+			passed = passed || plan->here[cycle[i]] == plan->wanted[b];
+		if (!passed)
+			return b;
+	}
+	return SIZE_MAX;
+}
+
+static void find_cycle(struct plan *plan, size_t a, size_t *cycle)
+{
+	size_t length = 0, next = a;
+	do {
+		cycle[length++] = next;
+		if (plan->wanted[next] == plan->here[a])
+			break;
+		next = find_next(plan, cycle, length);
+	} while (next != SIZE_MAX && length < plan->snapshot->topology->nr_nodes);
+	if (next == SIZE_MAX || plan->wanted[cycle[length - 1]] != plan->here[a] ||
+	    !may_replace(plan, cycle[length - 1], a))
+		return;
+	struct unit *unit = add_unit(plan, false);
+	for (size_t i = 0; i < length; i++)
+		add_move(plan, unit, cycle[i], thread_of(plan, cycle[(i + 1) % length])->main_cpu);
+}
+
+static void make_units(struct plan *plan)
+{
+	size_t threads = plan->snapshot->nr_threads;
+	nm_autofree size_t *cycle =
+		nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*cycle)));
+	bool more = true;
+	find_partners(plan);
+	while (more) {
+		more = false;
+		plan->comparisons += threads;
+		for (size_t i = 0; i < threads && plan->comparisons < NM_KMAF_COMPARISONS_MAX; i++)
+			if (is_waiting(plan, i) && move_alone(plan, i))
+				more = true;
+	}
+	for (size_t i = 0; i < threads && plan->comparisons < NM_KMAF_COMPARISONS_MAX; i++)
+		if (is_waiting(plan, i))
+			find_cycle(plan, i, cycle);
+}
+
+/* ---- result ---- */
+
+static double shared_with_node(const struct plan *plan, uint32_t thread)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	double shared = 0;
+	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++)
+		if (plan->place[graph->partner[at]] == plan->place[thread])
+			shared += (double)graph->weight[at] / NM_SHARING_STEP;
+	return shared;
+}
+
+/* Returns whether the thread stays on a node to which partners move, and could be moved away by the
+ * kernel because the node becomes fuller. It is then assigned to its node. */
+static bool must_stay_for_partners(const struct plan *plan, uint32_t thread)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	double all = 0, coming = 0;
+	if (is_moving(plan, thread) || plan->here[thread] < 0 ||
+	    !thread_of(plan, thread)->movable || thread_of(plan, thread)->assigned >= 0)
+		return false;
+	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++) {
+		uint32_t partner = graph->partner[at];
+		all += graph->weight[at];
+		if (is_moving(plan, partner) && plan->place[partner] == plan->here[thread])
+			coming += graph->weight[at];
+	}
+	return coming > 0 && 2 * coming >= all;
+}
+
+static void propose(const struct plan *plan, const struct cost *cost, const struct nm_move *moves,
+		    size_t count, struct nm_proposal *proposal)
+{
+	*proposal = (struct nm_proposal){
+		.kind = count == 2 ? NM_PROPOSAL_SWAP : NM_PROPOSAL_MIGRATE,
+		.draw = NAN,
+		.gain = nm_gate_gain(plan->snapshot, moves, count),
+		.cost_before = cost->before,
+		.cost_after = cost->after,
+	};
+	for (size_t i = 0; i < count; i++) {
+		proposal->moves[i] = moves[i];
+		proposal->shared[i] = shared_with_node(plan, moves[i].thread);
+	}
+}
+
+static void write_proposals(const struct plan *plan, struct nm_proposals *ret)
+{
+	struct cost cost = nm_kmaf_plan_cost(plan);
+	struct nm_proposals proposals = {.comparisons = plan->comparisons};
+	proposals.items = nm_must(
+		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items)));
+	for (size_t i = 0; i < plan->nr_units; i++) {
+		const struct unit *unit = &plan->units[i];
+		size_t each = unit->swap ? 2 : 1;
+		for (size_t m = 0; !unit->dropped && m < unit->count; m += each)
+			propose(plan, &cost, &plan->moves[unit->first + m], each,
+				&proposals.items[proposals.count++]);
+	}
+	for (uint32_t i = 0; i < plan->snapshot->nr_threads; i++) {
+		struct nm_move stay = {.thread = i,
+				       .cpu_from = thread_of(plan, i)->main_cpu,
+				       .cpu_to = thread_of(plan, i)->main_cpu,
+				       .node_from = plan->here[i],
+				       .node_to = plan->here[i],
+				       .record = NAN};
+		if (must_stay_for_partners(plan, i))
+			propose(plan, &cost, &stay, 1, &proposals.items[proposals.count++]);
+	}
+	*ret = proposals;
+}
+
+void nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		   const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
+		   struct nm_proposals *ret)
+{
+	nm_auto(free_plan) struct plan plan = {
+		.snapshot = snapshot, .config = config, .graph = graph};
+	if (!mapping->worthwhile) {
+		*ret = (struct nm_proposals){0};
+		return;
+	}
+	init_plan(&plan, mapping);
+	make_units(&plan);
+	nm_kmaf_select(&plan);
+	write_proposals(&plan, ret);
+}
+
+/* ---- mapping ---- */
 
 /* The threads as input of the placement, and the CPU sets created for those that must stay. */
 struct input {

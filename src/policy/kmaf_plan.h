@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Definitions shared by the files of kMAF's thread placement: kmaf_moves.c finds moves,
+/* Definitions shared by the files of kMAF's thread placement: kmaf.c finds moves,
  * kmaf_select.c selects those that help. */
 #ifndef NM_POLICY_KMAF_PLAN_H
 #define NM_POLICY_KMAF_PLAN_H

@@ -30,3 +30,9 @@ void nm_policies_close(struct nm_policies *policies)
 	for (size_t i = 0; i < NM_POLICY_MAX; i++)
 		nm_policy_close(policies, (enum nm_thread_policy)i);
 }
+
+void nm_proposals_clear(struct nm_proposals *proposals)
+{
+	free(proposals->items);
+	*proposals = (struct nm_proposals){0};
+}

@@ -132,6 +132,13 @@ static void append_accesses(struct nm_entry *entry, const struct nm_entry_contex
 
 /* ---- moves that balance nodes ---- */
 
+static const char *selected_by(const struct nm_balance_reason *reason)
+{
+	return reason->by == NM_SELECTED_BY_LEADER ? "leader"
+	       : reason->by == NM_SELECTED_BY_TYPE ? "type"
+						   : "rule";
+}
+
 /* A lower cost is better, but a higher benefit is. */
 double nm_balance_benefit(const struct nm_balance_reason *reason)
 {
@@ -142,8 +149,11 @@ static void append_balance(struct nm_entry *entry, const struct nm_decision *dec
 {
 	const struct nm_balance_reason *reason = &decision->balance;
 	nm_entry_detail(entry, "load %.2f " NM_ARROW " %.2f", reason->load_from, reason->load_to);
-	nm_entry_detail(entry, "by %s%s", nm_selection_name(reason->selection),
-			reason->by == NM_SELECTED_BY_LEADER ? " (leader)" : "");
+	if (reason->by == NM_SELECTED_BY_TYPE)
+		nm_entry_detail(entry, "to CPUs of its type");
+	else
+		nm_entry_detail(entry, "by %s%s", nm_selection_name(reason->selection),
+				reason->by == NM_SELECTED_BY_LEADER ? " (leader)" : "");
 }
 
 void nm_prediction_fields(struct nm_entry *entry, const struct nm_balance_reason *reason)
@@ -156,8 +166,7 @@ static void balance_fields(struct nm_entry *entry, const struct nm_decision *dec
 {
 	const struct nm_balance_reason *reason = &decision->balance;
 	nm_entry_field(entry, "SELECTION", "%s", nm_selection_name(reason->selection));
-	nm_entry_field(entry, "SELECTED_BY", "%s",
-		       reason->by == NM_SELECTED_BY_LEADER ? "leader" : "rule");
+	nm_entry_field(entry, "SELECTED_BY", "%s", selected_by(reason));
 	nm_field_real(entry, "METRIC", reason->metric);
 	nm_field_real(entry, "LOAD", reason->load);
 	nm_field_real(entry, "LOAD_FROM", reason->load_from);

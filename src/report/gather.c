@@ -130,6 +130,7 @@ void nm_view_statistics(const struct nm_view *view, struct nm_statistics *ret)
 		ret->selection = nm_selection_name(view->config->threads.selection);
 		ret->balance = balancer->state;
 		ret->balancer = balancer->tally;
+		ret->dtas_elsewhere = balancer->tally.elsewhere / balancer->tally.typed;
 		ret->dtas = !view->config->threads.dtas	 ? "off"
 			    : balancer->dtas_unavailable ? "unavailable"
 			    : balancer->split		 ? "on"

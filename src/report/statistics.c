@@ -217,6 +217,8 @@ const struct nm_statistic nm_statistic_rows[] = {
 	{STATUS("stopped_by_leader"), VALUE(BALANCE, balancer.stopped_by_leader)},
 	{STATUS("stopped_by_unknown_pages"), VALUE(BALANCE, balancer.unknown)},
 	{STATUS("dtas"), VALUE(BALANCE, dtas)},
+	{STATUS("dtas_returned"), VALUE(BALANCE, balancer.returned)},
+	{STATUS("dtas_elsewhere"), VALUE(BALANCE, dtas_elsewhere)},
 	{STATUS("samples_runs"), VALUE(SOURCE, source.runs)},
 	{STATUS("samples_accesses"), VALUE(SOURCE, source.accesses)},
 	{STATUS("run_sample_ns"), VALUE(SOURCE, source.run_sample_ns)},

@@ -2,7 +2,7 @@
 #ifndef NM_TEST_GATE_H
 #define NM_TEST_GATE_H
 
-#include "../../src/policy/gate.h"
+#include "../../src/policy/lbma.h"
 #include "numa-migrd/policy.h"
 
 /* Returns true if the gate accepts the moves. */

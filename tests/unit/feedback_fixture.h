@@ -20,7 +20,7 @@ static inline int set_up_with_noise_gate(double noise_gate)
 	machine->config.rules.paper = true;
 	for (int i = 0; i < 3; i++) {
 		machine_thread(machine, i < 2 ? 10 : 20, i, 1);
-		machine_perform(machine, (size_t)i, 100, 100, 1, 20);
+		machine_perform(machine, (size_t)i, 100, 200, 1, 20);
 	}
 	feedback = nm_feedback_new();
 	return 0;
@@ -38,7 +38,7 @@ static inline int tear_down(void **state)
 
 static inline void speed(size_t i, double performance)
 {
-	machine_perform(machine, i, performance, performance, 1, 20);
+	machine_perform(machine, i, performance, 2 * performance, 1, 20);
 }
 
 static inline enum nm_feedback_outcome look(void)

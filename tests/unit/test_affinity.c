@@ -223,6 +223,23 @@ static void test_strongest_partners(void **state)
 	assert_memory_equal(graph->partner, partner, sizeof(partner));
 }
 
+/* Thread 1 keeps one of two equal pairs, whichever is found first: that with the lower partner. Their
+ * partners have stronger pairs. */
+static void test_equal_partners(void **state)
+{
+	static const uint32_t tids[] = {1, 2, 3, 4, 5};
+
+	(void)state;
+	share(3, 1, 4);
+	share(2, 1, 4);
+	share(2, 4, 9);
+	share(3, 5, 9);
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = graph_of(tids, 5, 1);
+	const uint32_t first[] = {0, 1, 3, 4, 5, 6}, partner[] = {1, 0, 3, 4, 1, 2};
+	assert_memory_equal(graph->first, first, sizeof(first));
+	assert_memory_equal(graph->partner, partner, sizeof(partner));
+}
+
 static void test_empty_graph(void **state)
 {
 	static const uint32_t tids[] = {1, 2};
@@ -250,6 +267,7 @@ int main(void)
 		TEST(test_room_for_pairs_grows_with_aging),
 		TEST(test_graph),
 		TEST(test_strongest_partners),
+		TEST(test_equal_partners),
 		TEST(test_empty_graph),
 	};
 

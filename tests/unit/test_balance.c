@@ -390,6 +390,88 @@ static void test_idle_cpus_take_either_type(void **state)
 	expect_move(0, 3, 0, 2);
 }
 
+/* ---- confinement, kMLB 2.4 ---- */
+
+/* Adds threads that ran on CPU 0, which is for computing ones. */
+static void add_typed(unsigned count, enum nm_dtas_type type)
+{
+	for (unsigned i = 0; i < count; i++) {
+		size_t thread = workload_thread(workload, 1000 + (uint32_t)machine->count, 0);
+		machine->figures[thread].run_share = 0.3;
+		workload->threads[thread].behaviour.type = type;
+	}
+}
+
+static size_t confine(void)
+{
+	machine->config.rules.balance_begin = 1000;
+	machine->config.rules.balance_end = 1000;
+	workload_round(workload);
+	nm_balancer_confine(workload->balancer, workload->snapshot, &machine->config);
+	return workload->balancer->proposals.count;
+}
+
+static void test_threads_return_to_cpus_of_their_type(void **state)
+{
+	(void)state;
+	add_typed(1, NM_DTAS_COMPUTE);
+	add_typed(3, NM_DTAS_MEMORY);
+	add_typed(1, NM_DTAS_EITHER);
+	assert_int_equal(confine(), 0); /* CPUs have no types */
+	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
+	assert_int_equal(confine(), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		expect_move(i, 1 + i, 0, 1);
+		assert_int_equal(proposal(i)->balance.by, NM_SELECTED_BY_TYPE);
+		assert_int_equal(hwloc_bitmap_weight(proposal(i)->moves[0].within), 1);
+	}
+	assert_int_equal(workload->balancer->tally.returned, 3);
+	workload_hold(workload, 2);
+	assert_int_equal(confine(), 2);
+	hwloc_bitmap_clr(machine->masks[3], 1);
+	assert_int_equal(confine(), 1);
+	expect_move(0, 1, 0, 1);
+	machine_run_on(machine, 1, 1);
+	assert_int_equal(confine(), 0);
+}
+
+/* Both types have CPUs on node 0: the least loaded one is chosen, and a round's moves count. */
+static void test_returns_have_a_limit_and_spread(void **state)
+{
+	(void)state;
+	use_machine(2, 6);
+	const enum nm_dtas_type types[] = {NM_DTAS_COMPUTE, NM_DTAS_MEMORY, NM_DTAS_MEMORY,
+					   NM_DTAS_COMPUTE, NM_DTAS_MEMORY, NM_DTAS_MEMORY};
+	add_typed(4, NM_DTAS_MEMORY);
+	workload_split(workload, types);
+	machine->config.rules.moves_per_interval = 3;
+	assert_int_equal(confine(), 3);
+	expect_move(0, 0, 0, 1);
+	expect_move(1, 1, 0, 2);
+	expect_move(2, 2, 0, 1);
+	/* Those that the round moves to another node are not moved again. */
+	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
+	size_t moved = workload_round(workload);
+	nm_balancer_confine(workload->balancer, workload->snapshot, &machine->config);
+	assert_true(moved > 0 && workload->balancer->proposals.count == 4);
+	for (size_t i = moved; i < 4; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_int_not_equal(proposal(i)->moves[0].thread,
+					     proposal(k)->moves[0].thread);
+}
+
+/* A CPU that no other thread wants serves either type; in the paper it would idle. */
+static void test_a_thread_alone_on_its_cpu_stays(void **state)
+{
+	(void)state;
+	add_typed(1, NM_DTAS_MEMORY);
+	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
+	assert_int_equal(confine(), 0);
+	workload_rules(workload, "balance-paper", NM_SELECTION_TOTAL_MIN);
+	assert_int_equal(confine(), 1);
+	expect_move(0, 0, 0, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +502,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_another_cpu_of_the_node_has_the_type, begin,
 						end),
 		cmocka_unit_test_setup_teardown(test_idle_cpus_take_either_type, begin, end),
+		cmocka_unit_test_setup_teardown(test_threads_return_to_cpus_of_their_type, begin, end),
+		cmocka_unit_test_setup_teardown(test_returns_have_a_limit_and_spread, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_thread_alone_on_its_cpu_stays, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

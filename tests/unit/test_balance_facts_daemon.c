@@ -174,12 +174,12 @@ static void types_keep_to_their_cpus(void **state)
 		enum nm_dtas_type type = i % 2 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
 		assert_ptr_equal(nm_column_find(&balancer->threads, thread->tid), known);
 		assert_int_equal(known->behaviour.type, type);
-		if (thread->processor < 2)
-			continue;
-		moved++;
+		moved += thread->processor >= 2;
 		assert_int_equal(balancer->cpu_types[thread->processor], type);
 	}
 	assert_true(moved >= 4);
+	assert_true(balancer->tally.typed > 0);
+	assert_true(balancer->tally.elsewhere < balancer->tally.typed);
 }
 
 int main(void)

@@ -189,6 +189,87 @@ static void test_an_idle_leader_is_ignored(void **state)
 	assert_int_equal(workload_round(workload), 0);
 }
 
+/* Exclusivity, 3.2.2: an idle leader is on the CPU on which it is, and nowhere else. */
+static void test_in_the_paper_an_idle_leader_is_where_it_is(void **state)
+{
+	(void)state;
+	workload_rules(workload, "balance-paper", NM_SELECTION_MOST_BENEFIT_PLUS);
+	workload_thread(workload, 1000, 2); /* the leader, on node 1 */
+	workload->threads[0].load = 0;
+	workload->threads[0].waiting = false;
+	for (unsigned i = 0; i < 4; i++)
+		workload_thread(workload, 1000, 0);
+	workload_pages(workload, 1000)[0] = 10;
+	assert_true(workload_round(workload) > 0);
+	assert_int_equal(proposal(0)->balance.by, NM_SELECTED_BY_LEADER);
+	machine_run_on(machine, 0, -1); /* its CPU is not known */
+	assert_true(workload_round(workload) > 0);
+	assert_int_equal(proposal(0)->balance.by, NM_SELECTED_BY_RULE);
+}
+
+/* As a leader it could never move. */
+static void test_a_program_of_one_thread_follows_its_pages(void **state)
+{
+	(void)state;
+	workload_rules(workload, "balance", NM_SELECTION_EXCLUSIVITY);
+	workload_programs(workload, 0, 4, 1);
+	assert_int_equal(workload_round(workload), 2);
+	assert_int_equal(proposal(0)->balance.by, NM_SELECTED_BY_LEADER);
+	for (uint32_t pid = 1000; pid < 1004; pid++) {
+		workload_pages(workload, pid)[1] = 0;
+		workload_pages(workload, pid)[0] = 10;
+	}
+	assert_int_equal(workload_round(workload), 0);
+	workload_rules(workload, "balance-paper", NM_SELECTION_EXCLUSIVITY);
+	assert_int_equal(workload_round(workload), 0);
+	workload_rules(workload, "balance-paper", NM_SELECTION_TOTAL_MIN);
+	assert_int_equal(workload_round(workload), 2);
+}
+
+/* kMLB, 3.2.2: the pages that are resident, not those that are used. */
+static void test_in_the_paper_accesses_do_not_count_as_pages(void **state)
+{
+	(void)state;
+	machine_thread(machine, 1000, 0, 1); /* 100 samples on node 1 */
+	machine_process(machine, 1000)->rss_bytes = 128;
+	workload_look(workload);
+	nm_balancer_follow_pages(workload->balancer, workload->snapshot);
+	assert_true(nm_balancer_residence(workload->balancer, 1000)->pages[1] == 128);
+	assert_null(nm_balancer_next_query(workload->balancer, UINT64_MAX));
+	workload->balancer->paper = true;
+	nm_balancer_follow_pages(workload->balancer, workload->snapshot);
+	assert_null(nm_balancer_residence(workload->balancer, 1000));
+	assert_non_null(nm_balancer_next_query(workload->balancer, UINT64_MAX));
+	const double pages[] = {3, 1};
+	nm_balancer_set_pages(workload->balancer, 1000, machine_process(machine, 1000)->start_ticks,
+			      pages, workload->snapshot->time_ns);
+	assert_true(nm_balancer_residence(workload->balancer, 1000)->pages[0] == 96);
+	nm_balancer_follow_pages(workload->balancer, workload->snapshot);
+	assert_true(nm_balancer_residence(workload->balancer, 1000)->pages[0] == 96);
+}
+
+static void test_in_the_paper_every_wait_counts(void **state)
+{
+	(void)state;
+	share_cpu(1000, 0, 2);
+	machine->busy[0] = 0.5;
+	assert_int_equal(find_suspects(MOST), 0);
+	machine_paper(&machine->config);
+	assert_int_equal(find_suspects(MOST), 2);
+	machine->busy[0] = 0;
+	assert_int_equal(find_suspects(MOST), 0);
+	add_reading(0, 99, 0, 0, 0);
+	add_reading(0, 100, 500, 1, 1000);
+	assert_false(is_waiting(0));
+	workload->balancer->paper = true;
+	add_reading(0, 99, 0, 0, 0);
+	add_reading(0, 100, 500, 1, 1000);
+	assert_true(is_waiting(0));
+	add_reading(1, 99, 0, 0, 0);
+	add_reading(1, 100, 500, 0, 1000);
+	assert_false(is_waiting(1));
+}
+
 static void test_pages_of_nodes_without_cpus(void **state)
 {
 	(void)state;
@@ -247,6 +328,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loads_without_two_readings, begin, end),
 		cmocka_unit_test_setup_teardown(test_old_readings_do_not_count, begin, end),
 		cmocka_unit_test_setup_teardown(test_an_idle_leader_is_ignored, begin, end),
+		cmocka_unit_test_setup_teardown(test_in_the_paper_an_idle_leader_is_where_it_is,
+						begin, end),
+		cmocka_unit_test_setup_teardown(test_a_program_of_one_thread_follows_its_pages,
+						begin, end),
+		cmocka_unit_test_setup_teardown(test_in_the_paper_accesses_do_not_count_as_pages,
+						begin, end),
+		cmocka_unit_test_setup_teardown(test_in_the_paper_every_wait_counts, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_of_nodes_without_cpus, begin, end),
 		cmocka_unit_test_setup_teardown(test_unmanaged_load, begin, end),
 	};

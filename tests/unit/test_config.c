@@ -84,7 +84,7 @@ static void test_dtas(void **state)
 
 	(void)state;
 	assert_true(dtas->threads.dtas);
-	assert_int_equal(dtas->threads.selection, NM_SELECTION_EXCLUSIVITY);
+	assert_int_equal(dtas->threads.selection, NM_SELECTION_TOTAL_MIN);
 	assert_false(other->threads.dtas);
 	assert_int_equal(other->threads.selection, NM_SELECTION_TOTAL_MIN);
 }

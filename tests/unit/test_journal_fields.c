@@ -146,6 +146,9 @@ static void test_balance(void **state)
 	decision.balance.gain = NAN;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_non_null(strstr(entry.text, "; by exclusivity (leader) [#17]"));
+	decision.balance.by = NM_SELECTED_BY_TYPE;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_non_null(strstr(entry.text, "; to CPUs of its type [#17]"));
 	struct nm_verdict verdict = {.decision = 17,
 				     .by_performance = true,
 				     .balance = reason,

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/policy/lbma.h"
 #include "../support/interval.h"
 
 static struct machine *machine;
@@ -454,6 +455,27 @@ static void a_futile_search_is_abandoned(void **state)
 	assert_in_range(proposals.comparisons, 4ULL << 20, (4ULL << 20) + 6001);
 }
 
+/* Equation 1: A(θ,k') = max A(θ,r) holds for each of them. */
+static void in_the_paper_every_node_with_the_most_accesses_is_preferred(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	machine_touch(machine, 0, 3, 100);
+	machine_touch(machine, 0, 1, 99);
+	machine_thread(machine, 10, 1, -1);
+	const double shipped[] = {0, 0, 4, 0}, paper[] = {0, 0, 4, 4};
+	for (int k = 0; k < 2; k++) {
+		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+		for (int node = 0; node < 4; node++) {
+			double q2 = nm_search_preference(snapshot, &machine->config, 0, node);
+			assert_true(q2 == (k == 0 ? shipped[node] : paper[node]));
+			/* No accesses. */
+			assert_true(nm_search_preference(snapshot, &machine->config, 1, node) == 0);
+		}
+		machine_paper(&machine->config);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +507,7 @@ int main(void)
 		TEST(a_refused_thread_is_not_a_partner),
 		TEST(n_bounds_threads_and_winners),
 		TEST(a_futile_search_is_abandoned),
+		TEST(in_the_paper_every_node_with_the_most_accesses_is_preferred),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,22 @@ static void intensity_uses_the_available_operations(void **state)
 	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
 }
 
+/* 3DyRM, section 3: floating-point operations per byte, whichever operations P counts. */
+static void in_the_paper_intensity_counts_floating_point_operations(void **state)
+{
+	(void)state;
+	machine_paper(&machine->config);
+	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 4);
+	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT), 300 * 4.0 / 20));
+	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT_INSTRUCTIONS), 100 * 4.0 / 20));
+	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
+	take(0);
+	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	take(0);
+	assert_int_equal(snapshot->missing, 0);
+}
+
 /* Few samples per interval suffice if the window has min_samples of them. */
 static void few_latencies_per_interval_suffice(void **state)
 {
@@ -243,6 +259,23 @@ static void relative_is_by_the_mean_of_the_process(void **state)
 	assert_int_equal(snapshot->active, 4);
 }
 
+/* Equations 2 and 3. */
+static void in_the_paper_the_mean_is_over_all_threads(void **state)
+{
+	(void)state;
+	machine_paper(&machine->config);
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	machine_thread(machine, 10, 1, 1);
+	machine_perform(machine, 1, 300, 300, 1, 20);
+	machine_thread(machine, 10, -1, -1); /* it did not run */
+	machine_thread(machine, 10, -1, -1);
+	machine_thread(machine, 20, -1, -1);
+	assert_true(take(0)->relative == 1);
+	assert_true(snapshot->threads[1].relative == 3);
+	assert_true(snapshot->processes[0].performance == 100);
+	assert_true(isnan(snapshot->processes[1].performance));
+}
+
 static void a_mean_of_zero_gives_no_relative(void **state)
 {
 	(void)state;
@@ -271,6 +304,8 @@ int main(void)
 		TEST(l_is_unavailable_without_latencies),
 		TEST(an_interval_without_latencies_keeps_the_metric),
 		TEST(intensity_uses_the_available_operations),
+		TEST(in_the_paper_intensity_counts_floating_point_operations),
+		TEST(in_the_paper_the_mean_is_over_all_threads),
 		TEST(few_latencies_per_interval_suffice),
 		TEST(measured_needs_run_time_and_samples),
 		TEST(locality_needs_accesses),

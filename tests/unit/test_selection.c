@@ -22,6 +22,7 @@ static struct drawing {
 	size_t nr_groups, count;
 	bool judged[MOST];
 	double min_gain;
+	bool paper; /* pages do not replace a leader */
 } drawing;
 
 static int begin(void **state)
@@ -70,6 +71,7 @@ static struct nm_selection_result choose(enum nm_selection rule)
 						 .from = FROM,
 						 .to = TO,
 						 .min_gain = drawing.min_gain,
+						 .pages_lead = !drawing.paper,
 						 .groups = drawing.groups,
 						 .candidates = drawing.candidates,
 						 .nr_candidates = drawing.count,
@@ -310,6 +312,19 @@ static void test_leader_gone(void **state)
 	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
 }
 
+/* Exclusivity, 3.2.2: without a leader no node is that of the leader. */
+static void test_leader_gone_in_the_paper(void **state)
+{
+	(void)state;
+	drawing.paper = true;
+	uint32_t group = add_group(-1, 7, 8, 1);
+	spread(group, 2, 1, 1, 0);
+	add_thread(group, false);
+	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
+	drawing.resident[group][FROM] = 9;
+	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
+}
+
 static void test_leader_node(void **state)
 {
 	(void)state;
@@ -502,6 +517,7 @@ int main(void)
 		cmocka_unit_test_setup(test_figure_7_then_evaluates_one_of_each_group, begin),
 		cmocka_unit_test_setup(test_figure_10, begin),
 		cmocka_unit_test_setup(test_leader_gone, begin),
+		cmocka_unit_test_setup(test_leader_gone_in_the_paper, begin),
 		cmocka_unit_test_setup(test_leader_node, begin),
 		cmocka_unit_test_setup(test_exclusivity_is_between_even_and_alone, begin),
 		cmocka_unit_test_setup(test_the_first_best_candidate_is_chosen, begin),

@@ -178,6 +178,7 @@ static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
 	assert_int_equal(state_of(1000)->home, -1); /* observed first */
 	nm_placement_drawn(nm_placement_of(&world.daemon), 1000, world.daemon.tally.intervals);
 	uint64_t from = world.daemon.tally.intervals;
+	assert_int_equal(state_of(1000)->stays_until, from + NM_PLACE_STAYS_INTERVALS);
 	while (state_of(1000)->home < 0 && world.daemon.tally.intervals < from + 30)
 		live(1);
 	assert_in_range(world.daemon.tally.intervals - from, 10, 20);

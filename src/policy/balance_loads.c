@@ -70,6 +70,12 @@ static double widest_gap(const struct nm_snapshot *snapshot)
 	return most - least;
 }
 
+/* In the paper each task in a run queue waits, however short. */
+static bool may_have_waited(const struct nm_config *config, const struct nm_snap_cpu *cpu)
+{
+	return config->rules.paper ? cpu->usable && cpu->busy_share > 0 : is_saturated(cpu);
+}
+
 struct queue {
 	uint32_t cpu;
 	unsigned nr_main_threads;
@@ -93,7 +99,7 @@ void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct
 	nm_autofree struct queue *queues = nm_must(calloc(nr_cpus + 1U, sizeof(*queues)));
 	size_t nr_queues = 0, count = 0;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
-		if (is_saturated(&snapshot->cpus[cpu]))
+		if (may_have_waited(config, &snapshot->cpus[cpu]))
 			queues[nr_queues++] = (struct queue){
 				.cpu = cpu, .nr_main_threads = snapshot->cpus[cpu].nr_main_threads};
 	qsort(queues, nr_queues, sizeof(*queues), by_thread_count);
@@ -124,7 +130,7 @@ void nm_balancer_add_reading(struct nm_balancer *balancer, uint64_t interval,
 	known->read_interval = interval;
 	known->last = reading->now;
 	known->load = length_ns > 0 ? fmin(1, (run_ns + delay_ns) / length_ns) : NAN;
-	known->waiting = delay_ns > 0 && delay_ns >= NM_WAIT_SHARE * length_ns;
+	known->waiting = delay_ns > 0 && (balancer->paper || delay_ns >= NM_WAIT_SHARE * length_ns);
 }
 
 double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
