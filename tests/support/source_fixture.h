@@ -105,6 +105,4 @@ static inline size_t drain(struct fixture *f, struct seen *seen)
 	return nm_source_drain(f->source, &sink);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 #endif

@@ -117,8 +117,6 @@ static inline const struct nm_entry *verdict_on(const struct nm_entry *decision)
 	return find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(decision, "DECISION"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pages, world_close)
-
 static inline int open_pages(void **state)
 {
 	speed_after_move = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The communication matrix: sharing, aging, creation and exit of threads, the graph for the
  * mapping. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "../../src/observe/pairs.h"
 #include "../support/sharing.h"
@@ -50,9 +49,8 @@ static void share(uint32_t a, uint32_t b, unsigned times)
 		nm_affinity_share(affinity, id_a, id_b);
 }
 
-static void test_sharing_counts_for_both_threads(void **state)
+TEST(test_sharing_counts_for_both_threads)
 {
-	(void)state;
 	share(100, 103, 2);
 	assert_int_equal(sharing_between(affinity, 100, 103), 2 * NM_SHARING_STEP);
 	assert_int_equal(sharing_between(affinity, 103, 100), 2 * NM_SHARING_STEP);
@@ -64,11 +62,10 @@ static void test_sharing_counts_for_both_threads(void **state)
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
 }
 
-static void test_joining_twice_is_once(void **state)
+TEST(test_joining_twice_is_once)
 {
 	uint16_t id = join(7);
 
-	(void)state;
 	assert_int_not_equal(id, 0);
 	assert_int_equal(join(7), id);
 	assert_int_equal(nm_affinity_id(affinity, 7), id);
@@ -79,10 +76,9 @@ static void test_joining_twice_is_once(void **state)
 }
 
 /* M − (M >> 2), and gone below 4. */
-static void test_aging(void **state)
+TEST(test_aging)
 {
 	static const uint32_t expected[] = {12, 9, 7, 6, 5, 4, 0};
-	(void)state;
 	share(1, 2, 1);
 	assert_int_equal(sharing_between(affinity, 1, 2), 16);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++) {
@@ -92,9 +88,8 @@ static void test_aging(void **state)
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 0);
 }
 
-static void test_counts_do_not_overflow(void **state)
+TEST(test_counts_do_not_overflow)
 {
-	(void)state;
 	share(1, 2, 1);
 	for (size_t i = 0; i < affinity->slots; i++)
 		affinity->pairs[i].weight = UINT32_MAX - NM_SHARING_STEP;
@@ -102,11 +97,10 @@ static void test_counts_do_not_overflow(void **state)
 	assert_int_equal(sharing_between(affinity, 1, 2), UINT32_MAX);
 }
 
-static void test_leaving_clears_row_and_column(void **state)
+TEST(test_leaving_clears_row_and_column)
 {
 	uint16_t gone = join(1);
 
-	(void)state;
 	share(1, 2, 5);
 	share(2, 3, 5);
 	nm_affinity_leave(affinity, 1, 0);
@@ -119,11 +113,10 @@ static void test_leaving_clears_row_and_column(void **state)
 }
 
 /* Pages remember an id for 10 s, the sharing window. */
-static void test_an_id_rests(void **state)
+TEST(test_an_id_rests)
 {
 	uint16_t gone = join(1), next;
 
-	(void)state;
 	share(1, 2, 5);
 	nm_affinity_leave(affinity, 1, 100);
 	nm_affinity_age(affinity);
@@ -134,11 +127,10 @@ static void test_an_id_rests(void **state)
 	assert_int_equal(sharing_between(affinity, 51, 2), 0);
 }
 
-static void test_an_id_rests_until_its_pairs_are_cleared(void **state)
+TEST(test_an_id_rests_until_its_pairs_are_cleared)
 {
 	uint16_t gone = join(1), next;
 
-	(void)state;
 	share(1, 2, 5);
 	nm_affinity_leave(affinity, 1, 100);
 	assert_int_equal(nm_affinity_join(affinity, 50, 500, &next), 0);
@@ -148,11 +140,10 @@ static void test_an_id_rests_until_its_pairs_are_cleared(void **state)
 	assert_int_equal(next, gone);
 }
 
-static void test_ids_run_out(void **state)
+TEST(test_ids_run_out)
 {
 	uint16_t id;
 
-	(void)state;
 	for (uint32_t tid = 1; tid <= UINT16_MAX; tid++)
 		join(tid);
 	assert_int_equal(nm_affinity_join(affinity, 70000, 0, &id), -ENOSPC);
@@ -161,9 +152,8 @@ static void test_ids_run_out(void **state)
 	assert_int_equal(nm_affinity_join(affinity, 70000, 1000, &id), 0);
 }
 
-static void test_room_for_pairs_grows_with_aging(void **state)
+TEST(test_room_for_pairs_grows_with_aging)
 {
-	(void)state;
 	for (uint32_t a = 1; a <= 200; a++)
 		for (uint32_t b = 1; b < a; b++)
 			share(a, b, 4);
@@ -189,11 +179,10 @@ static struct nm_affinity_graph *graph_of(const uint32_t *tids, size_t nr_thread
 	return graph;
 }
 
-static void test_graph(void **state)
+TEST(test_graph)
 {
 	static const uint32_t tids[] = {10, 20, 30, 40};
 
-	(void)state;
 	share(20, 10, 3);
 	share(20, 40, 5);
 	share(20, 99, 7);
@@ -206,11 +195,10 @@ static void test_graph(void **state)
 }
 
 /* Thread 1 has all other threads as partners; each keeps its strongest ones. */
-static void test_strongest_partners(void **state)
+TEST(test_strongest_partners)
 {
 	static const uint32_t tids[] = {1, 2, 3, 4, 5, 6};
 
-	(void)state;
 	for (uint32_t b = 2; b <= 6; b++)
 		share(1, b, b);
 	share(2, 3, 9);
@@ -223,13 +211,12 @@ static void test_strongest_partners(void **state)
 	assert_memory_equal(graph->partner, partner, sizeof(partner));
 }
 
-/* Thread 1 keeps one of two equal pairs, whichever is found first: that with the lower partner. Their
- * partners have stronger pairs. */
-static void test_equal_partners(void **state)
+/* Thread 1 keeps one of two equal pairs, whichever is found first: that with the lower partner.
+ * Their partners have stronger pairs. */
+TEST(test_equal_partners)
 {
 	static const uint32_t tids[] = {1, 2, 3, 4, 5};
 
-	(void)state;
 	share(3, 1, 4);
 	share(2, 1, 4);
 	share(2, 4, 9);
@@ -240,36 +227,14 @@ static void test_equal_partners(void **state)
 	assert_memory_equal(graph->partner, partner, sizeof(partner));
 }
 
-static void test_empty_graph(void **state)
+TEST(test_empty_graph)
 {
 	static const uint32_t tids[] = {1, 2};
 
-	(void)state;
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *none = graph_of(tids, 0, 16);
 	assert_int_equal(none->first[0], 0);
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *alone = graph_of(tids, 2, 16);
 	assert_int_equal(alone->first[2], 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_sharing_counts_for_both_threads),
-		TEST(test_joining_twice_is_once),
-		TEST(test_aging),
-		TEST(test_counts_do_not_overflow),
-		TEST(test_leaving_clears_row_and_column),
-		TEST(test_an_id_rests),
-		TEST(test_an_id_rests_until_its_pairs_are_cleared),
-		TEST(test_ids_run_out),
-		TEST(test_room_for_pairs_grows_with_aging),
-		TEST(test_graph),
-		TEST(test_strongest_partners),
-		TEST(test_equal_partners),
-		TEST(test_empty_graph),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

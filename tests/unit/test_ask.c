@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The order of queries, and the time that is charged for answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/platform.h"
 
@@ -90,11 +89,10 @@ static void spend(uint64_t ns)
 	assert_int_equal(result_of(ticket), 5);
 }
 
-static void the_longest_waiting_query_is_first(void **state)
+TEST(the_longest_waiting_query_is_first)
 {
 	uint64_t tickets[3];
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		tickets[i] = ask(3 - i, i);
 	for (unsigned i = 0; i < 3; i++) {
@@ -109,9 +107,8 @@ static void the_longest_waiting_query_is_first(void **state)
 }
 
 /* SECURITY: held-lock */
-static void slow_users_are_queried_last(void **state)
+TEST(slow_users_are_queried_last)
 {
-	(void)state;
 	spend(QUICK_NS);
 	(void)ask(1, 1);
 	(void)ask(1, 2);
@@ -126,9 +123,8 @@ static void slow_users_are_queried_last(void **state)
 
 /* No other user waits yet, but one may arrive. */
 /* SECURITY: held-lock */
-static void slow_users_are_not_queried_for_a_while(void **state)
+TEST(slow_users_are_not_queried_for_a_while)
 {
-	(void)state;
 	spend(SLOW_NS);
 	uint64_t refused = ask(1, 1), other = ask(2, 2);
 	assert_int_equal(begin_next(), 202);
@@ -147,9 +143,8 @@ static void slow_users_are_not_queried_for_a_while(void **state)
 
 /* User 1 of a container is slow, and its other users wait behind those of other domains. */
 /* SECURITY: quota */
-static void slow_domains_are_queried_last(void **state)
+TEST(slow_domains_are_queried_last)
 {
-	(void)state;
 	(void)ask_of(1, "/docker/1f", 0);
 	assert_int_equal(begin_next(), 100);
 	(void)ask_of(2, "/docker/1f", 1);
@@ -161,12 +156,11 @@ static void slow_domains_are_queried_last(void **state)
 }
 
 /* SECURITY: quota */
-static void queued_queries_are_shared_among_users(void **state)
+TEST(queued_queries_are_shared_among_users)
 {
 	uint64_t ticket = 0;
 	unsigned count = 0;
 
-	(void)state;
 	while (count <= NM_QUERIES_MOST && try_to_ask(1, NULL, count, &ticket) == 0)
 		count++;
 	assert_in_range(count, 1, NM_QUERIES_MOST / 2);
@@ -174,9 +168,8 @@ static void queued_queries_are_shared_among_users(void **state)
 }
 
 /* The answer to a cancelled query is dropped when it arrives, and its time is charged. */
-static void an_unwanted_answer_is_dropped(void **state)
+TEST(an_unwanted_answer_is_dropped)
 {
-	(void)state;
 	uint64_t waiting = ask(1, 1), ticket = ask(1, 0);
 	nm_asker_forget(f.asker, waiting);
 	assert_int_equal(result_of(waiting), -ENOENT);
@@ -194,17 +187,4 @@ static void an_unwanted_answer_is_dropped(void **state)
 	assert_int_equal(result_of(refused), -EALREADY);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_longest_waiting_query_is_first),
-		TEST(slow_users_are_queried_last),
-		TEST(slow_users_are_not_queried_for_a_while),
-		TEST(slow_domains_are_queried_last),
-		TEST(queued_queries_are_shared_among_users),
-		TEST(an_unwanted_answer_is_dropped),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

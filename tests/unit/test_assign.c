@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which threads belong to a node, and when they are moved again. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "../support/interval.h"
 #include "numa-migrd/assign.h"
@@ -82,9 +81,8 @@ static void return_thread(size_t i)
 	nm_assignments_return(assignments, snapshot->threads[i].tid, snapshot->time_ns);
 }
 
-static void a_computing_thread_is_moved_again(void **state)
+TEST(a_computing_thread_is_moved_again)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	note(0, 1);
@@ -97,9 +95,8 @@ static void a_computing_thread_is_moved_again(void **state)
 	assert_false(is_due(0));
 }
 
-static void a_light_thread_is_only_moved(void **state)
+TEST(a_light_thread_is_only_moved)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	((struct nm_snap_thread *)(uintptr_t)&snapshot->threads[0])->run_share = 0.7;
@@ -108,9 +105,8 @@ static void a_light_thread_is_only_moved(void **state)
 	assert_int_equal(known(0)->decision, 7);
 }
 
-static void few_samples_do_not_count(void **state)
+TEST(few_samples_do_not_count)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	note(0, 1);
@@ -125,9 +121,8 @@ static void few_samples_do_not_count(void **state)
 }
 
 /* It ran on its node, too, but for less than 80 % of the interval. */
-static void a_thread_on_several_nodes_is_elsewhere(void **state)
+TEST(a_thread_on_several_nodes_is_elsewhere)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	note(0, 1);
@@ -141,9 +136,8 @@ static void a_thread_on_several_nodes_is_elsewhere(void **state)
 }
 
 /* In the interval in which it is moved it was elsewhere most of the time. */
-static void a_move_is_not_judged_by_the_interval_before_it(void **state)
+TEST(a_move_is_not_judged_by_the_interval_before_it)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	machine->now_ns += MACHINE_SECOND * 3 / 4;
@@ -156,9 +150,8 @@ static void a_move_is_not_judged_by_the_interval_before_it(void **state)
 	assert_true(is_due(0));
 }
 
-static void a_thread_that_is_taken_away_each_time_is_left_alone(void **state)
+TEST(a_thread_that_is_taken_away_each_time_is_left_alone)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	note(0, 1);
@@ -178,9 +171,8 @@ static void a_thread_that_is_taken_away_each_time_is_left_alone(void **state)
 	}
 }
 
-static void a_thread_that_stays_is_not_left_alone(void **state)
+TEST(a_thread_that_stays_is_not_left_alone)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	note(0, 1);
@@ -193,9 +185,8 @@ static void a_thread_that_stays_is_not_left_alone(void **state)
 }
 
 /* SECURITY: quota */
-static void a_node_gets_no_more_threads_than_it_has_cpus(void **state)
+TEST(a_node_gets_no_more_threads_than_it_has_cpus)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		machine_thread(machine, 10, (int)i, 3);
 	interval((int[]){0, 1, 2});
@@ -207,9 +198,8 @@ static void a_node_gets_no_more_threads_than_it_has_cpus(void **state)
 
 /* Two threads for each CPU: each node may keep its share of them, and none is held more than that.
  */
-static void a_crowded_machine_divides_its_threads(void **state)
+TEST(a_crowded_machine_divides_its_threads)
 {
-	(void)state;
 	int cpus[16];
 	for (unsigned i = 0; i < 16; i++) {
 		cpus[i] = (int)i / 2;
@@ -226,9 +216,8 @@ static void a_crowded_machine_divides_its_threads(void **state)
 }
 
 /* Three threads on a node with two CPUs, while others are idle. */
-static void the_surplus_on_a_node_ends(void **state)
+TEST(the_surplus_on_a_node_ends)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		machine_thread(machine, 10, (int)i, 0);
 	interval((int[]){0, 1, 4});
@@ -241,12 +230,11 @@ static void the_surplus_on_a_node_ends(void **state)
 }
 
 /* Threads that compute and sleep in turns, and that the scheduler moves, are assigned at random. */
-static void no_node_ever_has_more_computing_threads_than_its_share(void **state)
+TEST(no_node_ever_has_more_computing_threads_than_its_share)
 {
 	enum { THREADS = 14, CPUS = 8, PER_NODE = 2, ROUNDS = 400 };
 	struct nm_rng rng;
 	int cpus[THREADS];
-	(void)state;
 	nm_rng_seed(&rng, 1);
 	for (unsigned i = 0; i < THREADS; i++)
 		machine_thread(machine, 10, 0, 0);
@@ -275,9 +263,8 @@ static void no_node_ever_has_more_computing_threads_than_its_share(void **state)
 }
 
 /* Otherwise the kernel would bring the thread back each second. */
-static void beside_balancing_only_accesses_assign(void **state)
+TEST(beside_balancing_only_accesses_assign)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 3);
 	interval((int[]){0});
 	snapshot->kernel_balances = true;
@@ -287,9 +274,8 @@ static void beside_balancing_only_accesses_assign(void **state)
 	assert_true(is_assigned(0));
 }
 
-static void a_missed_move_is_forgotten(void **state)
+TEST(a_missed_move_is_forgotten)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
 	note(0, 1);
@@ -298,9 +284,8 @@ static void a_missed_move_is_forgotten(void **state)
 	assert_int_equal(known(0)->decision, 0);
 }
 
-static void the_end_of_a_process_or_home_ends_them(void **state)
+TEST(the_end_of_a_process_or_home_ends_them)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	machine_thread(machine, 11, 2, 1);
 	interval((int[]){0, 2});
@@ -316,9 +301,8 @@ static void the_end_of_a_process_or_home_ends_them(void **state)
 	machine->count = 2; /* for its end */
 }
 
-static void threads_of_lotteries_are_planned_within_the_limit(void **state)
+TEST(threads_of_lotteries_are_planned_within_the_limit)
 {
-	(void)state;
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	machine_thread(machine, 10, 0, 1);
 	machine_thread(machine, 10, 4, 1);
@@ -333,26 +317,4 @@ static void threads_of_lotteries_are_planned_within_the_limit(void **state)
 	assert_true(is_due(1));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_computing_thread_is_moved_again),
-		TEST(a_light_thread_is_only_moved),
-		TEST(few_samples_do_not_count),
-		TEST(a_thread_on_several_nodes_is_elsewhere),
-		TEST(a_move_is_not_judged_by_the_interval_before_it),
-		TEST(a_thread_that_is_taken_away_each_time_is_left_alone),
-		TEST(a_thread_that_stays_is_not_left_alone),
-		TEST(a_node_gets_no_more_threads_than_it_has_cpus),
-		TEST(a_crowded_machine_divides_its_threads),
-		TEST(the_surplus_on_a_node_ends),
-		TEST(no_node_ever_has_more_computing_threads_than_its_share),
-		TEST(beside_balancing_only_accesses_assign),
-		TEST(a_missed_move_is_forgotten),
-		TEST(the_end_of_a_process_or_home_ends_them),
-		TEST(threads_of_lotteries_are_planned_within_the_limit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

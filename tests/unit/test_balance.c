@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* When balancing between nodes begins and ends, and the moves of a round. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
 
 #include "balance_case.h"
 
@@ -24,9 +22,8 @@ static bool update(double gap)
 	return workload->balancer->state.active;
 }
 
-static void test_hysteresis(void **state)
+TEST(test_hysteresis)
 {
-	(void)state;
 	machine->config.rules.balance_persist = 3;
 	assert_false(update(0.6));
 	assert_false(update(0.6));
@@ -42,9 +39,8 @@ static void test_hysteresis(void **state)
 	assert_true(update(0.9));
 }
 
-static void test_paper_always_balances(void **state)
+TEST(test_paper_always_balances)
 {
-	(void)state;
 	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
 	assert_true(update(0));
 	assert_true(update(0));
@@ -52,9 +48,8 @@ static void test_paper_always_balances(void **state)
 
 /* ---- a round ---- */
 
-static void test_the_busiest_sends_to_the_idlest(void **state)
+TEST(test_the_busiest_sends_to_the_idlest)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	workload_programs(workload, 1, 3, 1);
 	workload_programs(workload, 2, 1, 1);
@@ -74,9 +69,8 @@ static void test_the_busiest_sends_to_the_idlest(void **state)
 	assert_int_equal(workload->balancer->state.waiting, 8);
 }
 
-static void test_moves_until_the_nodes_are_alike(void **state)
+TEST(test_moves_until_the_nodes_are_alike)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	workload_programs(workload, 1, 4, 1);
 	assert_int_equal(workload_round(workload), 4);
@@ -86,9 +80,8 @@ static void test_moves_until_the_nodes_are_alike(void **state)
 	expect_move(3, 1, 0, 3);
 }
 
-static void test_a_round_has_a_limit(void **state)
+TEST(test_a_round_has_a_limit)
 {
-	(void)state;
 	workload_programs(workload, 0, 8, 1);
 	machine->config.rules.moves_per_interval = 2;
 	assert_int_equal(workload_round(workload), 2);
@@ -96,9 +89,8 @@ static void test_a_round_has_a_limit(void **state)
 	assert_int_equal(workload_round(workload), 0);
 }
 
-static void test_no_balancing_below_the_gap(void **state)
+TEST(test_no_balancing_below_the_gap)
 {
-	(void)state;
 	workload_programs(workload, 0, 3, 1);
 	workload_programs(workload, 1, 1, 1);
 	workload_programs(workload, 2, 2, 1);
@@ -111,9 +103,8 @@ static void test_no_balancing_below_the_gap(void **state)
 }
 
 /* 0.55 + 0.6 is only slightly below 1.2. */
-static void test_relief_must_exceed_a_minimum(void **state)
+TEST(test_relief_must_exceed_a_minimum)
 {
-	(void)state;
 	workload_programs(workload, 0, 2, 1);
 	workload->threads[0].load = workload->threads[1].load = 0.6;
 	for (int cpu = 1; cpu < (int)machine->topology->nr_cpus; cpu++)
@@ -127,9 +118,8 @@ static void test_relief_must_exceed_a_minimum(void **state)
 }
 
 /* Afterwards the destination node would have more load, and CPU 3 of the source is idle. */
-static void test_nodes_do_not_change_places(void **state)
+TEST(test_nodes_do_not_change_places)
 {
-	(void)state;
 	workload_programs(workload, 0, 2, 1);
 	workload_programs(workload, 1, 1, 1);
 	workload_programs(workload, 2, 2, 1);
@@ -141,9 +131,8 @@ static void test_nodes_do_not_change_places(void **state)
 }
 
 /* The kernel moves threads within a node. */
-static void test_never_within_a_node(void **state)
+TEST(test_never_within_a_node)
 {
-	(void)state;
 	workload_programs(workload, 0, 6, 1);
 	machine->busy[2] = 2.5;
 	machine->busy[3] = 2.5;
@@ -156,9 +145,8 @@ static void test_never_within_a_node(void **state)
 	assert_true(workload->balancer->state.gap == 0);
 }
 
-static void test_a_node_with_enough_cpus_keeps_its_threads(void **state)
+TEST(test_a_node_with_enough_cpus_keeps_its_threads)
 {
-	(void)state;
 	workload_programs(workload, 0, 3, 1);
 	workload->threads[2].load = 0;
 	workload->threads[0].load = workload->threads[1].load = 0.9; /* 0.9 per CPU */
@@ -168,9 +156,8 @@ static void test_a_node_with_enough_cpus_keeps_its_threads(void **state)
 	assert_int_equal(workload_round(workload), 1);
 }
 
-static void test_unmanaged_work_counts(void **state)
+TEST(test_unmanaged_work_counts)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	workload_programs(workload, 1, 4, 1);
 	machine->busy[2] = 4;
@@ -184,9 +171,8 @@ static void test_unmanaged_work_counts(void **state)
 	expect_move(0, 4, 1, 2);
 }
 
-static void test_immovable_threads(void **state)
+TEST(test_immovable_threads)
 {
-	(void)state;
 	workload_programs(workload, 0, 6, 1);
 	workload_hold(workload, 0);
 	workload->threads[1].waiting = false;
@@ -201,9 +187,8 @@ static void test_immovable_threads(void **state)
 	assert_int_equal(workload_round(workload), 0);
 }
 
-static void test_affinities_permit_other_destinations(void **state)
+TEST(test_affinities_permit_other_destinations)
 {
-	(void)state;
 	workload_programs(workload, 0, 3, 1);
 	workload_programs(workload, 1, 3, 1);
 	machine->busy[3] = 0.5;
@@ -218,9 +203,8 @@ static void test_affinities_permit_other_destinations(void **state)
 }
 
 /* kMLB 3.2.1: no thread of the busiest CPU can move, so the next busiest is tried. */
-static void test_the_next_busiest_cpu_is_tried(void **state)
+TEST(test_the_next_busiest_cpu_is_tried)
 {
-	(void)state;
 	workload_programs(workload, 0, 5, 0); /* its memory is local */
 	workload_programs(workload, 1, 3, 1);
 	machine->config.rules.moves_per_interval = 1;
@@ -233,9 +217,8 @@ static void test_the_next_busiest_cpu_is_tried(void **state)
 }
 
 /* Numbers wrap, so the older thread may have the higher one. */
-static void test_the_older_thread_comes_first(void **state)
+TEST(test_the_older_thread_comes_first)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	machine->members[0].start_ticks = 50;
 	machine->members[3].start_ticks = 20;
@@ -248,9 +231,8 @@ static void test_the_older_thread_comes_first(void **state)
 }
 
 /* Exclusivity is evaluated again after each move, as the group is then spread wider. */
-static void test_counts_follow_the_moves(void **state)
+TEST(test_counts_follow_the_moves)
 {
-	(void)state;
 	use_machine(3, 3);
 	const uint32_t a = 1006, b = 1007; /* leaders: threads 6 and 7 */
 	for (unsigned i = 0; i < 3; i++) {
@@ -280,9 +262,8 @@ static void expect_no_node_in_both_roles(void)
 }
 
 /* CPU 1 is idle, but its node has sent threads: the kernel will fill it from CPU 0. */
-static void test_a_sending_node_does_not_receive(void **state)
+TEST(test_a_sending_node_does_not_receive)
 {
-	(void)state;
 	use_machine(3, 6);
 	workload_programs(workload, 0, 9, 1);
 	workload_programs(workload, 4, 4, 0);
@@ -293,9 +274,8 @@ static void test_a_sending_node_does_not_receive(void **state)
 	expect_no_node_in_both_roles();
 }
 
-static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
+TEST(test_idle_cpu_on_the_emptier_node_is_chosen)
 {
-	(void)state;
 	use_machine(3, 6);
 	workload_programs(workload, 0, 6, 1);
 	machine->busy[3] = 0.5;
@@ -309,9 +289,8 @@ static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
 	expect_move(0, 0, 0, 2);
 }
 
-static void test_pages_not_known(void **state)
+TEST(test_pages_not_known)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	workload_pages(workload, 1000)[0] = NAN;
 	machine->config.threads.selection = NM_SELECTION_FIRST_FIT;
@@ -326,9 +305,8 @@ static void test_pages_not_known(void **state)
 	assert_true(isnan(proposal(0)->balance.resident) && isnan(proposal(0)->balance.age_s));
 }
 
-static void test_a_machine_without_threads(void **state)
+TEST(test_a_machine_without_threads)
 {
-	(void)state;
 	workload_rules(workload, "balance-paper", NM_SELECTION_FIRST_FIT);
 	assert_int_equal(workload_round(workload), 0);
 }
@@ -341,9 +319,8 @@ static void set_types(enum nm_dtas_type even, enum nm_dtas_type odd)
 	workload_split(workload, types);
 }
 
-static void test_threads_go_to_cpus_of_their_type(void **state)
+TEST(test_threads_go_to_cpus_of_their_type)
 {
-	(void)state;
 	workload_programs(workload, 0, 6, 1);
 	machine->busy[2] = 0.2;
 	machine->busy[3] = 0.1;
@@ -359,9 +336,8 @@ static void test_threads_go_to_cpus_of_their_type(void **state)
 }
 
 /* The idlest CPU has the other type; its neighbour may have this one. */
-static void test_another_cpu_of_the_node_has_the_type(void **state)
+TEST(test_another_cpu_of_the_node_has_the_type)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	machine->busy[2] = 0.2;
 	machine->busy[3] = 0.1;
@@ -373,9 +349,8 @@ static void test_another_cpu_of_the_node_has_the_type(void **state)
 	expect_move(0, 0, 0, 2);
 }
 
-static void test_idle_cpus_take_either_type(void **state)
+TEST(test_idle_cpus_take_either_type)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	set_types(NM_DTAS_MEMORY, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 4; i++)
@@ -411,9 +386,8 @@ static size_t confine(void)
 	return workload->balancer->proposals.count;
 }
 
-static void test_threads_return_to_cpus_of_their_type(void **state)
+TEST(test_threads_return_to_cpus_of_their_type)
 {
-	(void)state;
 	add_typed(1, NM_DTAS_COMPUTE);
 	add_typed(3, NM_DTAS_MEMORY);
 	add_typed(1, NM_DTAS_EITHER);
@@ -436,9 +410,8 @@ static void test_threads_return_to_cpus_of_their_type(void **state)
 }
 
 /* Both types have CPUs on node 0: the least loaded one is chosen, and a round's moves count. */
-static void test_returns_have_a_limit_and_spread(void **state)
+TEST(test_returns_have_a_limit_and_spread)
 {
-	(void)state;
 	use_machine(2, 6);
 	const enum nm_dtas_type types[] = {NM_DTAS_COMPUTE, NM_DTAS_MEMORY, NM_DTAS_MEMORY,
 					   NM_DTAS_COMPUTE, NM_DTAS_MEMORY, NM_DTAS_MEMORY};
@@ -461,9 +434,8 @@ static void test_returns_have_a_limit_and_spread(void **state)
 }
 
 /* A CPU that no other thread wants serves either type; in the paper it would idle. */
-static void test_a_thread_alone_on_its_cpu_stays(void **state)
+TEST(test_a_thread_alone_on_its_cpu_stays)
 {
-	(void)state;
 	add_typed(1, NM_DTAS_MEMORY);
 	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
 	assert_int_equal(confine(), 0);
@@ -472,39 +444,4 @@ static void test_a_thread_alone_on_its_cpu_stays(void **state)
 	expect_move(0, 0, 0, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_hysteresis, begin, end),
-		cmocka_unit_test_setup_teardown(test_paper_always_balances, begin, end),
-		cmocka_unit_test_setup_teardown(test_the_busiest_sends_to_the_idlest, begin, end),
-		cmocka_unit_test_setup_teardown(test_moves_until_the_nodes_are_alike, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_round_has_a_limit, begin, end),
-		cmocka_unit_test_setup_teardown(test_no_balancing_below_the_gap, begin, end),
-		cmocka_unit_test_setup_teardown(test_relief_must_exceed_a_minimum, begin, end),
-		cmocka_unit_test_setup_teardown(test_nodes_do_not_change_places, begin, end),
-		cmocka_unit_test_setup_teardown(test_never_within_a_node, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_node_with_enough_cpus_keeps_its_threads,
-						begin, end),
-		cmocka_unit_test_setup_teardown(test_unmanaged_work_counts, begin, end),
-		cmocka_unit_test_setup_teardown(test_immovable_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_affinities_permit_other_destinations, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_the_next_busiest_cpu_is_tried, begin, end),
-		cmocka_unit_test_setup_teardown(test_the_older_thread_comes_first, begin, end),
-		cmocka_unit_test_setup_teardown(test_counts_follow_the_moves, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_sending_node_does_not_receive, begin, end),
-		cmocka_unit_test_setup_teardown(test_idle_cpu_on_the_emptier_node_is_chosen, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_pages_not_known, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_machine_without_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_threads_go_to_cpus_of_their_type, begin, end),
-		cmocka_unit_test_setup_teardown(test_another_cpu_of_the_node_has_the_type, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_idle_cpus_take_either_type, begin, end),
-		cmocka_unit_test_setup_teardown(test_threads_return_to_cpus_of_their_type, begin, end),
-		cmocka_unit_test_setup_teardown(test_returns_have_a_limit_and_spread, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_thread_alone_on_its_cpu_stays, begin, end),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

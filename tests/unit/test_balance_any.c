@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Invariants of balancing on any machine over several rounds. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "../support/any_machine.h"
 #include "../support/balance_fixture.h"
@@ -208,8 +205,8 @@ static int leader_node(const struct workload *workload, uint32_t pid)
 	if (isnan(group.resident[0]))
 		group.resident = NULL;
 	if (leader < workload->machine->count && cpu_of(workload, leader) >= 0 &&
-	    (paper || (!is_alone(workload, pid) && workload->threads[leader].load >=
-							   workload->machine->config.rules.min_run)))
+	    (paper || (!is_alone(workload, pid) &&
+		       workload->threads[leader].load >= workload->machine->config.rules.min_run)))
 		group.leader_node = node_of(workload, cpu_of(workload, leader));
 	if (paper)
 		return group.leader_node;
@@ -299,9 +296,8 @@ static bool any_thread_can_go(struct workload *workload)
 
 /* ---- tests ---- */
 
-static void test_rounds_end(void **state)
+TEST(test_rounds_end)
 {
-	(void)state;
 	size_t moves = 0;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
@@ -320,9 +316,8 @@ static void test_rounds_end(void **state)
 }
 
 /* When first_fit stops, no thread can move: no pair was overlooked. */
-static void test_no_candidate_is_overlooked(void **state)
+TEST(test_no_candidate_is_overlooked)
 {
-	(void)state;
 	size_t stuck = 0, moves = 0;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
@@ -340,9 +335,8 @@ static void test_no_candidate_is_overlooked(void **state)
 }
 
 /* After a whole round, another round with the same roles could not move any thread. */
-static void test_a_long_round_equals_short_rounds(void **state)
+TEST(test_a_long_round_equals_short_rounds)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
 		const struct nm_proposals *proposals = &workload->balancer->proposals;
@@ -383,9 +377,8 @@ static uint64_t fingerprint(uint64_t first_seed)
 }
 
 /* The same input gives identical moves in every build. */
-static void test_decisions_repeat(void **state)
+TEST(test_decisions_repeat)
 {
-	(void)state;
 	uint64_t print = fingerprint(1);
 	assert_true(print == fingerprint(1));
 	assert_true(print != fingerprint(2));
@@ -393,13 +386,4 @@ static void test_decisions_repeat(void **state)
 		fail_msg("the fingerprint is 0x%llxULL", (unsigned long long)print);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rounds_end),
-		cmocka_unit_test(test_no_candidate_is_overlooked),
-		cmocka_unit_test(test_a_long_round_equals_short_rounds),
-		cmocka_unit_test(test_decisions_repeat),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -2,20 +2,17 @@
 /* Policy "balance" through every stage of the daemon in simulated time: threads that queue on one
  * node are spread over the others within affinities and budgets, and the journal logs reasons and
  * verdicts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP world_open
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "balance_daemon_fixture.h"
 #include "dump_fixture.h"
 
 /* ---- relief ---- */
 
-static void an_overloaded_node_is_relieved(void **state)
+TEST(an_overloaded_node_is_relieved)
 {
-	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
 	print_message("settled after %u intervals\n", settle(15));
@@ -31,9 +28,8 @@ static void an_overloaded_node_is_relieved(void **state)
 }
 
 /* If locality replaces P, a shorter queue outweighs the longer distance. */
-static void relief_outweighs_locality(void **state)
+TEST(relief_outweighs_locality)
 {
-	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
 	world.daemon.pipeline.source->status.has_flops = false;
@@ -46,9 +42,8 @@ static void relief_outweighs_locality(void **state)
 }
 
 /* Every node has the same load. */
-static void an_even_load_is_not_read(void **state)
+TEST(an_even_load_is_not_read)
 {
-	(void)state;
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		add_worker(1000 + 100 * (uint32_t)cpu, cpu, 0);
 	begin(NM_SELECTION_FIRST_FIT);
@@ -58,9 +53,8 @@ static void an_even_load_is_not_read(void **state)
 }
 
 /* Three threads on a CPU run for less than min_run each; the move is judged by their run time. */
-static void queued_threads_have_a_performance(void **state)
+TEST(queued_threads_have_a_performance)
 {
-	(void)state;
 	struct nm_source_status *status = &world.daemon.pipeline.source->status;
 	status->has_flops = status->has_dram = false;
 	overload(6, 0);
@@ -79,9 +73,8 @@ static void queued_threads_have_a_performance(void **state)
 
 /* ---- within bounds ---- */
 
-static void owner_affinities_limit_moves(void **state)
+TEST(owner_affinities_limit_moves)
 {
-	(void)state;
 	overload(6, 0);
 	for (size_t i = 0; i < world.nr_workers; i++)
 		fake_pin(world.fake, world.workers[i].tid, fake_cpus(0, 3));
@@ -93,9 +86,8 @@ static void owner_affinities_limit_moves(void **state)
 	assert_int_equal(world.daemon.tally.failed, 0);
 }
 
-static void missing_schedstat_is_logged_and_disables_balancing(void **state)
+TEST(missing_schedstat_is_logged_and_disables_balancing)
 {
-	(void)state;
 	world.silent = true;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
@@ -107,9 +99,8 @@ static void missing_schedstat_is_logged_and_disables_balancing(void **state)
 /* ---- selection ---- */
 
 /* A process whose first thread is on node 1 has queued threads on node 0. */
-static void a_thread_that_can_join_its_leader_moves(void **state)
+TEST(a_thread_that_can_join_its_leader_moves)
 {
-	(void)state;
 	add_worker(1000, 3, 0);
 	for (int i = 0; i < 3; i++)
 		fake_pin(world.fake, add_worker(1000, 0, 0)->tid, fake_cpus(0, 3));
@@ -131,9 +122,8 @@ static void a_thread_that_can_join_its_leader_moves(void **state)
 
 /* ---- the journal ---- */
 
-static void predicted_and_measured_benefit_are_logged(void **state)
+TEST(predicted_and_measured_benefit_are_logged)
 {
-	(void)state;
 	overload(6, 1);
 	begin(NM_SELECTION_MOST_BENEFIT);
 	config()->rules.balance_min_gain = 1;
@@ -176,9 +166,8 @@ static void let_performance_fall(void)
 }
 
 /* With the rules of the papers. */
-static void disabled_rollback_undoes_no_move(void **state)
+TEST(disabled_rollback_undoes_no_move)
 {
-	(void)state;
 	config()->rules.rollback = false;
 	let_performance_fall();
 	assert_true(has_field(verdict_of(first_move()), "VERDICT", "neutral"));
@@ -186,9 +175,8 @@ static void disabled_rollback_undoes_no_move(void **state)
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 }
 
-static void a_move_after_which_the_performance_fell_is_undone(void **state)
+TEST(a_move_after_which_the_performance_fell_is_undone)
 {
-	(void)state;
 	let_performance_fall();
 	assert_true(has_field(verdict_of(first_move()), "VERDICT", "rolled-back"));
 	const struct nm_entry *back =
@@ -201,9 +189,8 @@ static void a_move_after_which_the_performance_fell_is_undone(void **state)
 
 /* ---- others ---- */
 
-static void begin_and_end_of_balancing_are_logged(void **state)
+TEST(begin_and_end_of_balancing_are_logged)
 {
-	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
 	settle(15);
@@ -218,9 +205,8 @@ static void begin_and_end_of_balancing_are_logged(void **state)
 
 /* A thread exits and its number is reused: metrics of the former thread do not apply to the new
  * one. */
-static void a_reused_number_starts_without_history(void **state)
+TEST(a_reused_number_starts_without_history)
 {
-	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->rules.balance_persist = 1000;
@@ -236,9 +222,8 @@ static void a_reused_number_starts_without_history(void **state)
 	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 6);
 }
 
-static void a_policy_change_drops_the_state(void **state)
+TEST(a_policy_change_drops_the_state)
 {
-	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
 	live(3);
@@ -258,9 +243,8 @@ static int load_a_node_per_cpu(void *context, struct nm_topology **ret)
 }
 
 /* The state refers to the former nodes. */
-static void nodes_that_change_begin_anew(void **state)
+TEST(nodes_that_change_begin_anew)
 {
-	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->rules.balance_persist = 1000;
@@ -276,9 +260,8 @@ static void nodes_that_change_begin_anew(void **state)
 	assert_int_equal(nm_balancer_of(&world.daemon)->state.waiting, 6);
 }
 
-static void the_status_contains_balancing_metrics(void **state)
+TEST(the_status_contains_balancing_metrics)
 {
-	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->rules.balance_persist = 10;
@@ -291,25 +274,4 @@ static void the_status_contains_balancing_metrics(void **state)
 	shown_clear();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(an_overloaded_node_is_relieved),
-		TEST(relief_outweighs_locality),
-		TEST(an_even_load_is_not_read),
-		TEST(queued_threads_have_a_performance),
-		TEST(owner_affinities_limit_moves),
-		TEST(missing_schedstat_is_logged_and_disables_balancing),
-		TEST(a_thread_that_can_join_its_leader_moves),
-		TEST(predicted_and_measured_benefit_are_logged),
-		TEST(disabled_rollback_undoes_no_move),
-		TEST(a_move_after_which_the_performance_fell_is_undone),
-		TEST(begin_and_end_of_balancing_are_logged),
-		TEST(a_reused_number_starts_without_history),
-		TEST(a_policy_change_drops_the_state),
-		TEST(nodes_that_change_begin_anew),
-		TEST(the_status_contains_balancing_metrics),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

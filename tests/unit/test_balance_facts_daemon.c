@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The inputs that policy "balance" collects in ticks of the daemon: locations of pages, and threads
  * that wait for memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP world_open
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "balance_daemon_fixture.h"
 
@@ -43,9 +41,8 @@ static void close_any(struct nm_platform *platform, int fd)
 		fake_close(platform, fd);
 }
 
-static void pages_are_counted_by_numa_maps(void **state)
+TEST(pages_are_counted_by_numa_maps)
 {
-	(void)state;
 	world.ops.open_maps = open_numa_maps;
 	world.ops.read_maps = read_numa_maps;
 	world.ops.close = close_any;
@@ -91,9 +88,8 @@ static void overload_large(void)
 	config()->rules.balance_persist = 1000;
 }
 
-static void a_sample_of_a_large_process_is_queried(void **state)
+TEST(a_sample_of_a_large_process_is_queried)
 {
-	(void)state;
 	overload_large();
 	world.cached = true;
 	live(25);
@@ -108,9 +104,8 @@ static void a_sample_of_a_large_process_is_queried(void **state)
 }
 
 /* Sampled accesses are more current than a count, and need no query. */
-static void sampled_accesses_replace_the_count(void **state)
+TEST(sampled_accesses_replace_the_count)
 {
-	(void)state;
 	overload_large();
 	live(10); /* until there are enough */
 	assert_true(residence_of(1000)->samples >= 64);
@@ -122,9 +117,8 @@ static void sampled_accesses_replace_the_count(void **state)
 }
 
 /* A sample that is too small, and no answer, leave the location unknown. */
-static void nothing_is_known_without_an_answer(void **state)
+TEST(nothing_is_known_without_an_answer)
 {
-	(void)state;
 	overload_large();
 	world.cached = true;
 	fake_asked.nr_pages = 63;
@@ -138,9 +132,8 @@ static void nothing_is_known_without_an_answer(void **state)
 
 /* ---- DTAS ---- */
 
-static void missing_counters_disable_dtas_and_are_logged_once(void **state)
+TEST(missing_counters_disable_dtas_and_are_logged_once)
 {
-	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.dtas = true;
@@ -152,9 +145,8 @@ static void missing_counters_disable_dtas_and_are_logged_once(void **state)
 }
 
 /* Memory-bound threads are moved to CPUs of this type only. */
-static void types_keep_to_their_cpus(void **state)
+TEST(types_keep_to_their_cpus)
 {
-	(void)state;
 	overload(8, 0);
 	for (size_t i = 0; i < world.nr_workers; i += 2)
 		world.workers[i].misses = 0.00001;
@@ -182,16 +174,4 @@ static void types_keep_to_their_cpus(void **state)
 	assert_true(balancer->tally.elsewhere < balancer->tally.typed);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(pages_are_counted_by_numa_maps),
-		TEST(a_sample_of_a_large_process_is_queried),
-		TEST(sampled_accesses_replace_the_count),
-		TEST(nothing_is_known_without_an_answer),
-		TEST(missing_counters_disable_dtas_and_are_logged_once),
-		TEST(types_keep_to_their_cpus),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Input of a round from a snapshot: threads to read, loads, leaders, pages, unmanaged load. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
 
 #include "balance_case.h"
 
@@ -30,9 +28,8 @@ static void share_cpu(uint32_t pid, int cpu, unsigned count)
 
 /* ---- threads to read ---- */
 
-static void test_idle_cpus_read_no_threads(void **state)
+TEST(test_idle_cpus_read_no_threads)
 {
-	(void)state;
 	share_cpu(1000, 0, 3);
 	share_cpu(1000, 1, 3);
 	machine->busy[0] = machine->busy[1] = 0.89;
@@ -42,9 +39,8 @@ static void test_idle_cpus_read_no_threads(void **state)
 	assert_int_equal(find_suspects(MOST), 0); /* on different nodes, but none can have waited */
 }
 
-static void test_threads_of_full_cpus_are_read(void **state)
+TEST(test_threads_of_full_cpus_are_read)
 {
-	(void)state;
 	share_cpu(1000, 0, 2);
 	share_cpu(1000, 1, 3);
 	share_cpu(1000, 2, 1);
@@ -60,9 +56,8 @@ static void test_threads_of_full_cpus_are_read(void **state)
 	assert_int_equal(find_suspects(MOST), 2);
 }
 
-static void test_equal_nodes_read_no_threads(void **state)
+TEST(test_equal_nodes_read_no_threads)
 {
-	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
 		share_cpu(1000, cpu, 1);
 	assert_int_equal(find_suspects(MOST), 0);
@@ -70,18 +65,16 @@ static void test_equal_nodes_read_no_threads(void **state)
 	assert_int_equal(find_suspects(MOST), 4);
 }
 
-static void test_isolated_cpus_are_left_alone(void **state)
+TEST(test_isolated_cpus_are_left_alone)
 {
-	(void)state;
 	share_cpu(1000, 0, 2);
 	share_cpu(1000, 1, 3);
 	hwloc_bitmap_clr(machine->topology->usable, 1);
 	assert_int_equal(find_suspects(MOST), 2);
 }
 
-static void test_single_node_reads_no_threads(void **state)
+TEST(test_single_node_reads_no_threads)
 {
-	(void)state;
 	share_cpu(1000, 0, 2);
 	machine_take_cpus(machine, 1, 0);
 	machine->config.rules.balance_end = 1; /* CPU 1 may idle: same node */
@@ -110,9 +103,8 @@ static void add_reading(uint32_t thread, uint64_t interval, uint64_t run_ns, uin
 	nm_balancer_add_reading(workload->balancer, interval, &reading);
 }
 
-static void test_load_is_run_and_wait_time(void **state)
+TEST(test_load_is_run_and_wait_time)
 {
-	(void)state;
 	share_cpu(1000, 0, 2);
 	workload_look(workload);
 	add_reading(0, 99, 10, 20, 1000);
@@ -127,9 +119,8 @@ static void test_load_is_run_and_wait_time(void **state)
 	assert_true(load(1) == 1 && is_waiting(1));
 }
 
-static void test_loads_without_two_readings(void **state)
+TEST(test_loads_without_two_readings)
 {
-	(void)state;
 	share_cpu(1000, 0, 2);
 	machine_thread(machine, 1000, 2, -1);
 	machine_thread(machine, 1000, -1, -1);
@@ -158,9 +149,8 @@ static void test_loads_without_two_readings(void **state)
 
 /* ---- in a round ---- */
 
-static void test_old_readings_do_not_count(void **state)
+TEST(test_old_readings_do_not_count)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	assert_int_equal(workload_round(workload), 2);
 	machine->interval++;
@@ -169,9 +159,8 @@ static void test_old_readings_do_not_count(void **state)
 	assert_int_equal(workload->balancer->state.waiting, 0);
 }
 
-static void test_an_idle_leader_is_ignored(void **state)
+TEST(test_an_idle_leader_is_ignored)
 {
-	(void)state;
 	machine->config.threads.selection = NM_SELECTION_MOST_BENEFIT_PLUS;
 	workload_thread(workload, 1000, 2); /* the leader, on node 1 */
 	for (unsigned i = 0; i < 4; i++)
@@ -190,9 +179,8 @@ static void test_an_idle_leader_is_ignored(void **state)
 }
 
 /* Exclusivity, 3.2.2: an idle leader is on the CPU on which it is, and nowhere else. */
-static void test_in_the_paper_an_idle_leader_is_where_it_is(void **state)
+TEST(test_in_the_paper_an_idle_leader_is_where_it_is)
 {
-	(void)state;
 	workload_rules(workload, "balance-paper", NM_SELECTION_MOST_BENEFIT_PLUS);
 	workload_thread(workload, 1000, 2); /* the leader, on node 1 */
 	workload->threads[0].load = 0;
@@ -208,9 +196,8 @@ static void test_in_the_paper_an_idle_leader_is_where_it_is(void **state)
 }
 
 /* As a leader it could never move. */
-static void test_a_program_of_one_thread_follows_its_pages(void **state)
+TEST(test_a_program_of_one_thread_follows_its_pages)
 {
-	(void)state;
 	workload_rules(workload, "balance", NM_SELECTION_EXCLUSIVITY);
 	workload_programs(workload, 0, 4, 1);
 	assert_int_equal(workload_round(workload), 2);
@@ -227,9 +214,8 @@ static void test_a_program_of_one_thread_follows_its_pages(void **state)
 }
 
 /* kMLB, 3.2.2: the pages that are resident, not those that are used. */
-static void test_in_the_paper_accesses_do_not_count_as_pages(void **state)
+TEST(test_in_the_paper_accesses_do_not_count_as_pages)
 {
-	(void)state;
 	machine_thread(machine, 1000, 0, 1); /* 100 samples on node 1 */
 	machine_process(machine, 1000)->rss_bytes = 128;
 	workload_look(workload);
@@ -248,9 +234,8 @@ static void test_in_the_paper_accesses_do_not_count_as_pages(void **state)
 	assert_true(nm_balancer_residence(workload->balancer, 1000)->pages[0] == 96);
 }
 
-static void test_in_the_paper_every_wait_counts(void **state)
+TEST(test_in_the_paper_every_wait_counts)
 {
-	(void)state;
 	share_cpu(1000, 0, 2);
 	machine->busy[0] = 0.5;
 	assert_int_equal(find_suspects(MOST), 0);
@@ -270,9 +255,8 @@ static void test_in_the_paper_every_wait_counts(void **state)
 	assert_false(is_waiting(1));
 }
 
-static void test_pages_of_nodes_without_cpus(void **state)
+TEST(test_pages_of_nodes_without_cpus)
 {
-	(void)state;
 	use_machine(3, 6);
 	machine_take_cpus(machine, 2, 1);
 	machine_thread(machine, 1000, 0, -1);
@@ -290,9 +274,8 @@ static void test_pages_of_nodes_without_cpus(void **state)
 }
 
 /* Of the time that a CPU was busy, the part in which no managed thread ran. */
-static void test_unmanaged_load(void **state)
+TEST(test_unmanaged_load)
 {
-	(void)state;
 	workload_programs(workload, 0, 4, 1);
 	for (unsigned i = 0; i < 4; i++)
 		machine->figures[i].run_share = 0.25;
@@ -316,27 +299,4 @@ static void test_unmanaged_load(void **state)
 	assert_true(proposal(0)->balance.load_from == 4.25);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_idle_cpus_read_no_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_threads_of_full_cpus_are_read, begin, end),
-		cmocka_unit_test_setup_teardown(test_equal_nodes_read_no_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_isolated_cpus_are_left_alone, begin, end),
-		cmocka_unit_test_setup_teardown(test_single_node_reads_no_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_load_is_run_and_wait_time, begin, end),
-		cmocka_unit_test_setup_teardown(test_loads_without_two_readings, begin, end),
-		cmocka_unit_test_setup_teardown(test_old_readings_do_not_count, begin, end),
-		cmocka_unit_test_setup_teardown(test_an_idle_leader_is_ignored, begin, end),
-		cmocka_unit_test_setup_teardown(test_in_the_paper_an_idle_leader_is_where_it_is,
-						begin, end),
-		cmocka_unit_test_setup_teardown(test_a_program_of_one_thread_follows_its_pages,
-						begin, end),
-		cmocka_unit_test_setup_teardown(test_in_the_paper_accesses_do_not_count_as_pages,
-						begin, end),
-		cmocka_unit_test_setup_teardown(test_in_the_paper_every_wait_counts, begin, end),
-		cmocka_unit_test_setup_teardown(test_pages_of_nodes_without_cpus, begin, end),
-		cmocka_unit_test_setup_teardown(test_unmanaged_load, begin, end),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

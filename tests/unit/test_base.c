@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -43,12 +40,11 @@ static struct thing *hand_over(struct thing *thing)
 	return NM_TAKE(owned);
 }
 
-static void test_cleanup_and_take(void **state)
+TEST(test_cleanup_and_take)
 {
 	unsigned freed = 0;
 	struct thing thing = {&freed};
 
-	(void)state;
 	run_scope(&thing);
 	assert_int_equal(freed, 1);
 	run_scope(NULL);
@@ -57,50 +53,45 @@ static void test_cleanup_and_take(void **state)
 	assert_int_equal(freed, 1);
 }
 
-static void test_take_leaves_null(void **state)
+TEST(test_take_leaves_null)
 {
 	int value = 3, *pointer = &value;
 
-	(void)state;
 	assert_ptr_equal(NM_TAKE(pointer), &value);
 	assert_null(pointer);
 	assert_null(NM_TAKE(pointer));
 }
 
-static void test_autofree(void **state)
+TEST(test_autofree)
 {
-	(void)state;
 	nm_autofree char *none = NULL;
 	nm_autofree char *some = malloc(16); /* checked by the leak checker of the asan build */
 	assert_non_null(some);
 	assert_null(none);
 }
 
-static void test_container_of(void **state)
+TEST(test_container_of)
 {
 	struct outer {
 		int before;
 		struct thing inner;
 	} outer = {0};
 
-	(void)state;
 	assert_ptr_equal(NM_CONTAINER_OF(&outer.inner, struct outer, inner), &outer);
 }
 
-static void test_array_size(void **state)
+TEST(test_array_size)
 {
 	uint64_t numbers[7];
 
-	(void)state;
 	assert_int_equal(NM_ARRAY_SIZE(numbers), 7);
 }
 
-static void test_reserve_grows_and_keeps(void **state)
+TEST(test_reserve_grows_and_keeps)
 {
 	nm_autofree uint32_t *array = NULL;
 	size_t capacity = 0;
 
-	(void)state;
 	for (uint32_t used = 0; used < 1000; used++) {
 		void *grown = array;
 
@@ -117,26 +108,24 @@ static void test_reserve_grows_and_keeps(void **state)
 		assert_int_equal(array[i], i * 3);
 }
 
-static void test_reserve_leaves_alone(void **state)
+TEST(test_reserve_leaves_alone)
 {
 	char one;
 	void *array = &one;
 	size_t capacity = 4;
 
-	(void)state;
 	nm_reserve(&array, &capacity, 3, 1);
 	assert_ptr_equal(array, &one);
 	assert_int_equal(capacity, 4);
 }
 
 /* Also a size that overflows. */
-static void a_failed_allocation_aborts(void **state)
+TEST(a_failed_allocation_aborts)
 {
 	void *array = NULL;
 	size_t capacity = SIZE_MAX / 4;
 	int status;
 
-	(void)state;
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -149,18 +138,4 @@ static void a_failed_allocation_aborts(void **state)
 	assert_int_equal(WTERMSIG(status), SIGABRT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cleanup_and_take),
-		cmocka_unit_test(test_take_leaves_null),
-		cmocka_unit_test(test_autofree),
-		cmocka_unit_test(test_container_of),
-		cmocka_unit_test(test_array_size),
-		cmocka_unit_test(test_reserve_grows_and_keeps),
-		cmocka_unit_test(test_reserve_leaves_alone),
-		cmocka_unit_test(a_failed_allocation_aborts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of cgroups: bounded at any depth, and read once per tick. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <math.h>
 
@@ -57,9 +55,8 @@ static char *deep_path(unsigned levels)
 	return path;
 }
 
-static void test_nearest_ancestor_with_a_cpuset(void **state)
+TEST(test_nearest_ancestor_with_a_cpuset)
 {
-	(void)state;
 	fake_cpuset(fake, "/a", 0x0f);
 	fake_cpuset(fake, "/a/b", 0x03);
 	assert_cpus("/a/b", 0x03, false);
@@ -70,10 +67,9 @@ static void test_nearest_ancestor_with_a_cpuset(void **state)
 	assert_cpus("", 0xff, true);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	bool root = true;
-	(void)state;
 	/* Outside of our cgroup namespace. */
 	assert_int_equal(nm_cgroups_cpus(cgroups, "/../a", cpus, &root), -ENODATA);
 	assert_int_equal(nm_cgroups_cpus(cgroups, "a", cpus, &root), -ENODATA);
@@ -85,9 +81,8 @@ static void test_unknown(void **state)
 }
 
 /* A failure due to a lack of resources is an error, and is retried. */
-static void test_passing_error(void **state)
+TEST(test_passing_error)
 {
-	(void)state;
 	fake_cpuset(fake, "/a", 0x0f);
 	fake_fail(fake, FAKE_READ, 2, 1, EMFILE);
 	assert_int_equal(nm_cgroups_cpus(cgroups, "/a", cpus, NULL), -EMFILE);
@@ -95,10 +90,9 @@ static void test_passing_error(void **state)
 }
 
 /* Any user of systemd can nest thousands of cgroups. */
-static void test_depth(void **state)
+TEST(test_depth)
 {
 	/* SECURITY: many-groups */
-	(void)state;
 	assert_cpus(deep_path(32), 0xff, true);
 	assert_int_equal(reads(), 2);
 	assert_int_equal(nm_cgroups_cpus(cgroups, deep_path(33), cpus, NULL), -ENODATA);
@@ -112,9 +106,8 @@ static void test_depth(void **state)
 	assert_int_equal(nm_cgroups_calls(cgroups), reads());
 }
 
-static void test_read_once_in_a_tick(void **state)
+TEST(test_read_once_in_a_tick)
 {
-	(void)state;
 	fake_cpuset(fake, "/a", 0x0f);
 	nm_cgroups_begin(cgroups, 1000);
 	for (unsigned i = 0; i < 100; i++) {
@@ -129,11 +122,10 @@ static void test_read_once_in_a_tick(void **state)
 }
 
 /* Thousands of cgroups of a user: each costs its own reads only, and memory is bounded. */
-static void test_many_siblings(void **state)
+TEST(test_many_siblings)
 {
 	/* SECURITY: many-groups */
 	char path[64];
-	(void)state;
 	fake_cpuset(fake, "/a", 0x0f);
 	for (unsigned i = 0; i < 10000; i++) {
 		snprintf(path, sizeof(path), "/a/%u/b/c/d", i);
@@ -152,9 +144,8 @@ static void assert_cpus_of(uint32_t tid, uint64_t wanted)
 }
 
 /* The kernel names the effective cgroup: three reads at any depth, then one. */
-static void test_named_by_the_kernel(void **state)
+TEST(test_named_by_the_kernel)
 {
-	(void)state;
 	fake_process(fake, 100, 1);
 	fake_cpuset(fake, "/a", 0x0f);
 	fake_move(fake, 100, "/a/b/c/d/e/f/g/h");
@@ -170,9 +161,8 @@ static void test_named_by_the_kernel(void **state)
 	assert_cpus_of(100, 0x0f);
 }
 
-static void test_thread_that_ended(void **state)
+TEST(test_thread_that_ended)
 {
-	(void)state;
 	fake_process(fake, 100, 1);
 	int directory = nm_proc_open_thread(&fake->platform, 0, 100);
 	fake_kill(fake, 100);
@@ -202,14 +192,13 @@ static bool yields(const char *path)
 }
 
 /* cpu.idle shows as a weight of 0; the lowest weight that can be set is 1. */
-static void test_cpu_weight(void **state)
+TEST(test_cpu_weight)
 {
 	static const struct {
 		const char *path, *weight;
 	} groups[] = {{"/idle", "0"},	    {"/idle/below", "100"},  {"/lowest", "1"},
 		      {"/low", "2"},	    {"/usual", "100"},	     {"/usual/idle", "0"},
 		      {"/damaged", "none"}, {"/usual/high", "10000"}};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(groups); i++) {
 		limit(groups[i].path, "");
 		snprintf(fake->limits[i].weight, sizeof(fake->limits[i].weight), "%s",
@@ -221,10 +210,9 @@ static void test_cpu_weight(void **state)
 	assert_false(yields("/damaged") || yields("/none") || yields("/"));
 }
 
-static void test_cpu_limit(void **state)
+TEST(test_cpu_limit)
 {
 	double untouched = -1;
-	(void)state;
 	limit("/a", "150000 100000");
 	limit("/a/b", "max 100000");
 	limit("/a/b/c", "400000 100000");
@@ -241,21 +229,4 @@ static void test_cpu_limit(void **state)
 	assert_true(untouched == -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_nearest_ancestor_with_a_cpuset),
-		TEST(test_unknown),
-		TEST(test_passing_error),
-		TEST(test_depth),
-		TEST(test_read_once_in_a_tick),
-		TEST(test_many_siblings),
-		TEST(test_named_by_the_kernel),
-		TEST(test_thread_that_ended),
-		TEST(test_cpu_weight),
-		TEST(test_cpu_limit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

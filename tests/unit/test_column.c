@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "numa-migrd/snapshot.h"
 
@@ -56,9 +54,8 @@ static unsigned at(size_t row)
 	return ((unsigned *)column.cells)[row];
 }
 
-static void cells_follow_their_tasks(void **state)
+TEST(cells_follow_their_tasks)
 {
-	(void)state;
 	assert_null(nm_column_find(&column, 10));
 	follow(3, (const uint32_t[]){10, 40, 30});
 	set(10, 1);
@@ -75,9 +72,8 @@ static void cells_follow_their_tasks(void **state)
 }
 
 /* No cell is copied while the tasks are unchanged; a new order of the same tasks is followed. */
-static void cells_of_the_same_tasks_stay_in_place(void **state)
+TEST(cells_of_the_same_tasks_stay_in_place)
 {
-	(void)state;
 	follow(2, (const uint32_t[]){10, 20});
 	const void *cells = column.cells;
 	set(20, 2);
@@ -88,9 +84,8 @@ static void cells_of_the_same_tasks_stay_in_place(void **state)
 	assert_true(at(0) == 2 && at(1) == 0);
 }
 
-static void a_reused_number_is_another_task(void **state)
+TEST(a_reused_number_is_another_task)
 {
-	(void)state;
 	follow(2, (const uint32_t[]){10, 11});
 	set(10, 1);
 	set(11, 2);
@@ -117,9 +112,8 @@ static void add(uint32_t pid, uint64_t start_ticks)
 	nm_column_add_process(&column, &snapshot, 0);
 }
 
-static void processes_are_added_between_snapshots(void **state)
+TEST(processes_are_added_between_snapshots)
 {
-	(void)state;
 	column.init = init;
 	follow(2, (const uint32_t[]){30, 10});
 	assert_true(at(0) == 32 && at(1) == 32);
@@ -134,9 +128,8 @@ static void processes_are_added_between_snapshots(void **state)
 	assert_int_equal(cleared, 1);
 }
 
-static void a_readopted_thread_is_a_new_task(void **state)
+TEST(a_readopted_thread_is_a_new_task)
 {
-	(void)state;
 	struct nm_snapshot snapshot = {.threads = threads, .nr_threads = 2};
 	threads[0] = (struct nm_snap_thread){.tid = 5, .start_ticks = 7, .adopted_ns = 9};
 	threads[1] = (struct nm_snap_thread){.tid = 6, .start_ticks = 7, .adopted_ns = 9};
@@ -151,17 +144,4 @@ static void a_readopted_thread_is_a_new_task(void **state)
 	assert_null(nm_column_find(&column, 6));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(cells_follow_their_tasks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(cells_of_the_same_tasks_stay_in_place, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_reused_number_is_another_task, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(processes_are_added_between_snapshots, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_readopted_thread_is_a_new_task, set_up,
-						tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

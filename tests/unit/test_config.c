@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The valid values of each setting, and the messages for others. */
+#include "../support/test.h"
+
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../src/config/table.h"
 #include "config_cases.h"
@@ -18,12 +15,11 @@
 /* ---- defaults and policies ---- */
 
 /* test_manpage shows their values. */
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	nm_auto(nm_config_freep) struct nm_config *plain = NULL;
 	nm_auto(nm_config_freep) struct nm_config *empty = accept("");
 
-	(void)state;
 	assert_int_equal(nm_config_default(&plain), 0);
 	assert_memory_equal(&plain->rules, &nm_rules_own, sizeof(plain->rules));
 	same_settings(plain, empty);
@@ -31,7 +27,7 @@ static void test_defaults(void **state)
 
 /* A policy with "-paper" selects the published rules, wherever it stands; explicit settings
  * override its defaults. */
-static void test_policies_of_the_papers(void **state)
+TEST(test_policies_of_the_papers)
 {
 	static const struct {
 		const char *text;
@@ -41,7 +37,6 @@ static void test_policies_of_the_papers(void **state)
 		      {"kmaf-paper", NM_POLICY_KMAF},
 		      {"balance-paper", NM_POLICY_BALANCE}};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(papers); i++) {
 		char text[128];
 		(void)snprintf(text, sizeof(text), "threads: { policy = \"%s\"; };",
@@ -64,34 +59,31 @@ static void test_policies_of_the_papers(void **state)
 }
 
 /* The rules that no parameter sets. */
-static void test_rules_of_the_papers(void **state)
+TEST(test_rules_of_the_papers)
 {
 	const struct nm_policy_rules *paper = &nm_rules_paper;
 
-	(void)state;
 	assert_int_equal(paper->gate, NM_GATE_PAPER);
 	assert_int_equal(paper->lottery, NM_LOTTERY_PAPER);
 	assert_int_equal(paper->feedback, NM_FEEDBACK_GLOBAL);
 	assert_true(paper->cross_owner_swap && !paper->rollback);
 }
 
-static void test_dtas(void **state)
+TEST(test_dtas)
 {
 	nm_auto(nm_config_freep) struct nm_config *dtas =
 		accept("parameters: { threads: { selection = \"dtas\"; }; };");
 	nm_auto(nm_config_freep) struct nm_config *other =
 		accept("parameters: { threads: { selection = \"total_min\"; }; };");
 
-	(void)state;
 	assert_true(dtas->threads.dtas);
 	assert_int_equal(dtas->threads.selection, NM_SELECTION_TOTAL_MIN);
 	assert_false(other->threads.dtas);
 	assert_int_equal(other->threads.selection, NM_SELECTION_TOTAL_MIN);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	assert_string_equal(nm_policy_name(NM_POLICY_NONE), "none");
 	assert_string_equal(nm_policy_name(NM_POLICY_AUTO), "auto");
 	assert_string_equal(nm_selection_name(NM_SELECTION_FIRST_FIT), "first_fit");
@@ -279,9 +271,8 @@ static void check_setting(const struct nm_setting *setting)
 	}
 }
 
-static void test_every_setting(void **state)
+TEST(test_every_setting)
 {
-	(void)state;
 	for (size_t i = 0; i < nm_setting_count; i++)
 		check_setting(&nm_settings[i]);
 	for (size_t i = 0; i < nm_parameter_count; i++)
@@ -289,7 +280,7 @@ static void test_every_setting(void **state)
 }
 
 /* A setting must change its own field only: the offsets in the table are right. */
-static void test_every_setting_lands_in_its_field(void **state)
+TEST(test_every_setting_lands_in_its_field)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = accept_parameters(
 		"general: { dry_run = true; };\n"
@@ -305,7 +296,6 @@ static void test_every_setting_lands_in_its_field(void **state)
 		"n = 17; q1 = 1.5; q2 = 3; cooldown = 9; moves_per_interval = 5; page_decay_s = "
 		"4;");
 
-	(void)state;
 	assert_true(config->general.interval_s == 2);
 	assert_true(config->general.dry_run);
 	assert_int_equal(config->targets.cgroup_attribute, NM_ATTRIBUTE_ONLY);
@@ -346,7 +336,7 @@ static struct nm_config *accept_files(const char *first, const char *second,
 }
 
 /* A value in a later file wins, a list replaces the earlier one, and the others stay. */
-static void test_a_later_file_wins(void **state)
+TEST(test_a_later_file_wins)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_auto(nm_config_freep) struct nm_config *config = accept_files(
@@ -360,7 +350,6 @@ static void test_a_later_file_wins(void **state)
 		"\"shared\" ); }; };",
 		&errors);
 
-	(void)state;
 	assert_int_equal(errors.count, 0);
 	assert_int_equal(config->targets.include.count, 1);
 	assert_string_equal(config->targets.include.items[0].command, "c");
@@ -370,11 +359,10 @@ static void test_a_later_file_wins(void **state)
 	assert_int_equal(config->pages.also, NM_ALSO_SHARED);
 }
 
-static void test_errors_name_their_file(void **state)
+TEST(test_errors_name_their_file)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 
-	(void)state;
 	assert_null(accept_files("parameters: { general: { interval_s = 0; }; };",
 				 "\nsampling: { source = \"event\"; };", &errors));
 	assert_int_equal(errors.count, 2);
@@ -387,9 +375,8 @@ static void test_errors_name_their_file(void **state)
 
 /* ---- wrong types, unknown names, several at once ---- */
 
-static void test_wrong_types(void **state)
+TEST(test_wrong_types)
 {
-	(void)state;
 	refuse("pages: { max_mb_per_s = \"8\"; };", "conf:1: pages.max_mb_per_s: found \"8\", "
 						    "allowed: a whole number from 1 to 1000000");
 	refuse("pages: { max_mb_per_s = ( 1, 2 ); };", "conf:1: pages.max_mb_per_s: found a list, "
@@ -413,9 +400,8 @@ static void test_wrong_types(void **state)
 			  "parameters:1: n: found \"8\", allowed: a whole number from 1 to 1024");
 }
 
-static void test_unknown_names(void **state)
+TEST(test_unknown_names)
 {
-	(void)state;
 	refuse("threads: { polcy = \"auto\"; };",
 	       "conf:1: threads.polcy: unknown setting; the nearest known one is threads.policy");
 	refuse("thread: { };", "conf:1: thread: unknown setting; the nearest known one is threads");
@@ -431,9 +417,8 @@ static void test_unknown_names(void **state)
 			  "parameters:1: x: unknown parameter; the nearest known one is n");
 }
 
-static void test_a_parameter_is_no_setting(void **state)
+TEST(test_a_parameter_is_no_setting)
 {
-	(void)state;
 	refuse("threads: { n = 3; };", "conf:1: n: is a parameter: write parameters: { n = …; };");
 	refuse("interval_s = 2;", "conf:1: general.interval_s: is a parameter: write parameters: { "
 				  "general: { interval_s = …; }; };");
@@ -459,20 +444,19 @@ static void test_a_parameter_is_no_setting(void **state)
 }
 
 /* The configuration, a drop-in and --parameters, of which the last one wins. */
-static void test_parameters_stand_in_three_places(void **state)
+TEST(test_parameters_stand_in_three_places)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = accept_parameters(
 		"parameters: { n = 5; q1 = 3; threads: { selection = \"total_min\"; }; };",
 		"n = 6; threads: { performance = \"latency\"; };");
 
-	(void)state;
 	assert_int_equal(config->rules.n, 6);
 	assert_true(config->rules.q1 == 3);
 	assert_int_equal(config->threads.selection, NM_SELECTION_TOTAL_MIN);
 	assert_int_equal(config->threads.performance, NM_PERFORMANCE_LATENCY);
 }
 
-static void test_several_at_once(void **state)
+TEST(test_several_at_once)
 {
 	static const char text[] = "general:\n"
 				   "{\n"
@@ -492,21 +476,19 @@ static void test_several_at_once(void **state)
 	};
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 
-	(void)state;
 	refuse_bytes(TEXT(text), &errors);
 	assert_int_equal(errors.count, NM_ARRAY_SIZE(prefixes));
 	for (size_t i = 0; i < errors.count; i++)
 		assert_memory_equal(errors.text[i], prefixes[i], strlen(prefixes[i]));
 }
 
-static void test_too_many_errors(void **state)
+TEST(test_too_many_errors)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_autofree char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		(void)fprintf(out, "x%d = 1;\n", i);
 	assert_int_equal(fclose(out), 0);
@@ -516,16 +498,15 @@ static void test_too_many_errors(void **state)
 }
 
 /* SECURITY: configuration */
-static void test_hostile_text_is_escaped(void **state)
+TEST(test_hostile_text_is_escaped)
 {
-	(void)state;
 	refuse_prefix(TEXT("threads: { policy = \"a\\x1b\\x9b\"; };"),
 		      "conf:1: threads.policy: found \"a\\x1b\\x9b\", allowed: ");
 }
 
 /* ---- targets ---- */
 
-static void test_targets(void **state)
+TEST(test_targets)
 {
 	nm_auto(nm_config_freep) struct nm_config *config =
 		accept("targets: {\n"
@@ -535,7 +516,6 @@ static void test_targets(void **state)
 		       "};");
 	const struct nm_target *items = config->targets.include.items;
 
-	(void)state;
 	assert_int_equal(config->targets.include.count, 3);
 	assert_string_equal(items[0].command, "postgres");
 	assert_null(items[0].unit);
@@ -550,12 +530,11 @@ static void test_targets(void **state)
 	assert_int_equal(config->targets.exclude.count, 0);
 }
 
-static void test_target_users(void **state)
+TEST(test_target_users)
 {
 	static const char allowed[] = "allowed: name or number of an existing user";
 	static const char *const users[] = {"no-such-user-here", "4294967295", "99999999999", "-1"};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(users); i++) {
 		char text[128], message[256];
 		(void)snprintf(text, sizeof(text),
@@ -568,13 +547,12 @@ static void test_target_users(void **state)
 	       "conf:1: targets.include.user: found 0, allowed: the same number in quotes");
 }
 
-static void test_target_mistakes(void **state)
+TEST(test_target_mistakes)
 {
 	static const char group[] = "allowed: a group such as { command = \"x*\"; } "
 				    "with one or more of command, unit, slice, cgroup, user";
 	char message[256];
 
-	(void)state;
 	(void)snprintf(message, sizeof(message), "conf:1: targets.include: found \"postgres\", %s",
 		       group);
 	refuse("targets: { include = ( \"postgres\" ); };", message);
@@ -591,13 +569,12 @@ static void test_target_mistakes(void **state)
 	       "conf:2: targets.exclude.command: found 5, allowed: the same number in quotes");
 }
 
-static void test_target_command_length(void **state)
+TEST(test_target_command_length)
 {
 	nm_auto(nm_config_freep) struct nm_config *config =
 		accept("targets: { include = ( { command = \"123456789012345\"; },\n"
 		       "                       { command = \"a-long-pattern-for-it*\"; } ); };");
 
-	(void)state;
 	assert_int_equal(config->targets.include.count, 2);
 	refuse("targets: { include = ( { command = \"1234567890123456\"; } ); };",
 	       "conf:1: targets.include.command: found \"1234567890123456\", allowed: at most 15 "
@@ -605,30 +582,4 @@ static void test_target_command_length(void **state)
 	       "to which the kernel truncates names of commands, or a pattern with *");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_policies_of_the_papers),
-		cmocka_unit_test(test_rules_of_the_papers),
-		cmocka_unit_test(test_dtas),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_every_setting),
-		cmocka_unit_test(test_every_setting_lands_in_its_field),
-		cmocka_unit_test(test_a_later_file_wins),
-		cmocka_unit_test(test_errors_name_their_file),
-		cmocka_unit_test(test_a_parameter_is_no_setting),
-		cmocka_unit_test(test_parameters_stand_in_three_places),
-		cmocka_unit_test(test_wrong_types),
-		cmocka_unit_test(test_unknown_names),
-		cmocka_unit_test(test_several_at_once),
-		cmocka_unit_test(test_too_many_errors),
-		cmocka_unit_test(test_hostile_text_is_escaped),
-		cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_target_users),
-		cmocka_unit_test(test_target_mistakes),
-		cmocka_unit_test(test_target_command_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

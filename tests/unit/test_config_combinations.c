@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings that are valid alone and invalid together: each rule on both sides, with line and
  * remedy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include "config_cases.h"
 
@@ -19,9 +15,8 @@ static void allow_parameters(const char *settings, const char *text)
 	nm_config_free(accept_parameters(settings, text));
 }
 
-static void test_event_must_be_named(void **state)
+TEST(test_event_must_be_named)
 {
-	(void)state;
 	refuse("sampling:\n{ source = \"event\"; };",
 	       "conf:2: sampling.source: found \"event\", allowed: only if sampling.event is set");
 	allow("sampling: { source = \"event\"; }; parameters: { sampling: { event = "
@@ -30,9 +25,8 @@ static void test_event_must_be_named(void **state)
 	      "};");
 }
 
-static void test_interval_bounds(void **state)
+TEST(test_interval_bounds)
 {
-	(void)state;
 	refuse_parameters("", "t_max_s = 2;\nt_min_s = 3;",
 			  "parameters:2: t_min_s: found 3, allowed: at most t_max_s, which is 2");
 	refuse_parameters("", "\nt_max_s = 0.5;",
@@ -48,11 +42,10 @@ static void test_interval_bounds(void **state)
 	allow("parameters: { general: { interval_s = 60; }; };");
 }
 
-static void test_tickets(void **state)
+TEST(test_tickets)
 {
 	static const char none[] = "q1 = 0; q1_sibling = 0; q2 = 0;";
 
-	(void)state;
 	refuse_parameters(
 		"threads: { policy = \"imar2-paper\"; };", "delta_r = 0;",
 		"parameters:1: delta_r: found 0, allowed: above 0, unless remote_below is: "
@@ -70,9 +63,8 @@ static void test_tickets(void **state)
 	allow_parameters("threads: { policy = \"imar2\"; };", none);
 }
 
-static void test_balancing_has_bounds_in_order(void **state)
+TEST(test_balancing_has_bounds_in_order)
 {
-	(void)state;
 	refuse_parameters(
 		"", "balance_end = 0.75;",
 		"parameters:1: balance_end: found 0.75, allowed: at most balance_begin, which "
@@ -80,13 +72,4 @@ static void test_balancing_has_bounds_in_order(void **state)
 	allow_parameters("", "balance_end = 0.5;");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_event_must_be_named),
-		cmocka_unit_test(test_interval_bounds),
-		cmocka_unit_test(test_tickets),
-		cmocka_unit_test(test_balancing_has_bounds_in_order),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

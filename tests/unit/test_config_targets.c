@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns by slice and cgroup, and the settings of these patterns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "config_cases.h"
 
@@ -18,10 +15,9 @@ static bool includes(const char *pattern, const char *cgroup)
 	return nm_config_find(&config->targets.include, &subject) != NULL;
 }
 
-static void test_slice(void **state)
+TEST(test_slice)
 {
 	static const char batch[] = "slice = \"batch.slice\";";
-	(void)state;
 	assert_true(includes(batch, "/batch.slice/job.service"));
 	assert_true(includes(batch, "/batch.slice"));
 	assert_true(includes(batch, "/batch.slice/batch-night.slice/job.service/sub"));
@@ -36,11 +32,10 @@ static void test_slice(void **state)
 }
 
 /* A slice created by a user in a delegated subtree is not a system slice. */
-static void test_slice_of_a_user(void **state)
+TEST(test_slice_of_a_user)
 {
 	static const char mine[] =
 		"/user.slice/user-7.slice/user@7.service/batch.slice/job.service";
-	(void)state;
 	assert_false(includes("slice = \"batch.slice\";", mine));
 	assert_true(includes("slice = \"user-7.slice\";", mine));
 	assert_false(includes("unit = \"batch.slice\";", mine));
@@ -48,12 +43,11 @@ static void test_slice_of_a_user(void **state)
 
 /* A directory created by users or containers is not a system unit. */
 /* SECURITY: own-units */
-static void test_unit(void **state)
+TEST(test_unit)
 {
 	static const char pattern[] = "unit = \"postgresql*.service\";";
 	static const char mine[] =
 		"/user.slice/user-7.slice/user@7.service/app.slice/postgresql.service";
-	(void)state;
 	assert_true(includes(pattern, "/system.slice/postgresql.service"));
 	assert_true(
 		includes(pattern, "/system.slice/system-postgresql.slice/postgresql@15.service/x"));
@@ -74,10 +68,9 @@ static void test_unit(void **state)
 	assert_false(includes(pattern, NULL));
 }
 
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
 	static const char machines[] = "cgroup = \"/machine.slice/*\";";
-	(void)state;
 	assert_true(includes(machines, "/machine.slice/a.scope"));
 	assert_true(includes(machines, "/machine.slice/a.scope/b/c"));
 	assert_false(includes(machines, "/machine.slice"));
@@ -94,18 +87,16 @@ static void test_cgroup(void **state)
 	assert_false(includes("cgroup = \"/\";", ""));
 }
 
-static void test_all_must_match(void **state)
+TEST(test_all_must_match)
 {
 	static const char both[] = "slice = \"a.slice\"; cgroup = \"/a.slice/b\"; user = \"7\";";
-	(void)state;
 	assert_true(includes(both, "/a.slice/b/c"));
 	assert_false(includes(both, "/a.slice/c"));
 	assert_false(includes("slice = \"a.slice\"; user = \"8\";", "/a.slice/b"));
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-	(void)state;
 	refuse("targets: { include = ( { slice = \"batch\"; } ); };",
 	       "conf:1: targets.include.slice: found \"batch\", allowed: the name of a slice, "
 	       "which ends in .slice, or a pattern with *");
@@ -124,11 +115,10 @@ static void test_mistakes(void **state)
 
 /* ---- metrics.file ---- */
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	nm_auto(nm_config_freep) struct nm_config *config =
 		accept("metrics: { file = \"/var/x y.prom\"; };");
-	(void)state;
 	assert_string_equal(config->metrics.file, "/var/x y.prom");
 	refuse("metrics: { file = \"x.prom\"; };",
 	       "conf:1: metrics.file: found \"x.prom\", allowed: \"\" or an absolute path of at "
@@ -141,11 +131,10 @@ static void test_file(void **state)
 	       "most 255 bytes that ends in .prom");
 }
 
-static void test_long_file(void **state)
+TEST(test_long_file)
 {
 	char text[400], path[NM_CONFIG_PATH_BYTES + 1];
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
 	memcpy(path + sizeof(path) - 7, ".prom", sizeof(".prom"));
@@ -156,15 +145,4 @@ static void test_long_file(void **state)
 	refuse_bytes(text, (size_t)length, &errors);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slice),	  cmocka_unit_test(test_slice_of_a_user),
-		cmocka_unit_test(test_unit),
-		cmocka_unit_test(test_cgroup),	  cmocka_unit_test(test_all_must_match),
-		cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_file),
-		cmocka_unit_test(test_long_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Parsing of the file: numbers, syntax, bytes, files. */
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "../support/test.h"
+
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../../src/config/table.h"
 #include "config_cases.h"
@@ -30,12 +29,11 @@ const char *__lsan_default_suppressions(void)
 /* ---- numbers ---- */
 
 /* libconfig would wrap the first ones, and read the last ones as infinite. */
-static void test_numbers_that_libconfig_changes(void **state)
+TEST_BETWEEN(NULL, NULL, test_numbers_that_libconfig_changes)
 {
 	static const char whole[] = "conf:2: whole numbers are at most 2147483647";
 	static const char large[] = "conf:2: this number is too large";
 
-	(void)state;
 	refuse("pages: {\n max_mb_per_s = 4294967304; };", whole); /* 2^32 + 8 */
 	refuse("pages: {\n max_mb_per_s = 2147483648; };", whole);
 	refuse("pages: {\n max_mb_per_s = -5000000000; };", whole);
@@ -48,7 +46,7 @@ static void test_numbers_that_libconfig_changes(void **state)
 		      "conf:1: pages.max_mb_per_s: found 2147483647, allowed: ");
 }
 
-static void test_spellings_of_numbers(void **state)
+TEST_BETWEEN(NULL, NULL, test_spellings_of_numbers)
 {
 	nm_auto(nm_config_freep) struct nm_config *hex = accept("pages: { max_mb_per_s = 0xFF; };");
 	nm_auto(nm_config_freep) struct nm_config *whole =
@@ -58,7 +56,6 @@ static void test_spellings_of_numbers(void **state)
 	nm_auto(nm_config_freep) struct nm_config *power =
 		accept("parameters: { general: { interval_s = 2.5e+1; }; };");
 
-	(void)state;
 	assert_int_equal(hex->pages.max_mb_per_s, 255);
 	assert_true(whole->general.interval_s == 3);
 	assert_true(point->general.interval_s == 0.5);
@@ -73,20 +70,19 @@ static void test_spellings_of_numbers(void **state)
 }
 
 /* Numbers in strings, names and comments are text. */
-static void test_numbers_in_text(void **state)
+TEST_BETWEEN(NULL, NULL, test_numbers_in_text)
 {
 	nm_auto(nm_config_freep) struct nm_config *config =
 		accept("# 5000000000\n// 5000000000\n/* 5000000000\n6 */ targets: { exclude = ( "
 		       "{ command = \"5000000000 \\\" \"; } ); };\n");
 
-	(void)state;
 	assert_string_equal(config->targets.exclude.items[0].command, "5000000000 \" ");
 }
 
 /* ---- syntax ---- */
 
 /* Notations of other configuration formats. */
-static void test_notations_of_others(void **state)
+TEST_BETWEEN(NULL, NULL, test_notations_of_others)
 {
 	static const char *const cases[][2] = {
 		{"\ngeneral.dry_run = true;",
@@ -118,23 +114,20 @@ static void test_notations_of_others(void **state)
 					      "(BOM): save it as UTF-8 without one"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++)
 		refuse(cases[i][0], cases[i][1]);
 }
 
-static void test_syntax_error_alone(void **state)
+TEST_BETWEEN(NULL, NULL, test_syntax_error_alone)
 {
-	(void)state;
 	refuse("parameters: { general: { interval_s = 5000; }; };\n  policy 5;\nxyz = 1;\n",
 	       "conf:2: syntax error, in this line or just before it: policy 5;");
 }
 
-static void test_include_refused(void **state)
+TEST_BETWEEN(NULL, NULL, test_include_refused)
 {
 	static const char message[] = "conf:2: @include and other directives are not allowed here";
 
-	(void)state;
 	refuse("\n@include \"/etc/passwd\"\n", message);
 	refuse("\n\t @include \"/nonesuch\"\n", message);
 	nm_auto(nm_config_freep) struct nm_config *config =
@@ -143,9 +136,8 @@ static void test_include_refused(void **state)
 	assert_string_equal(config->targets.exclude.items[0].unit, "getty@*");
 }
 
-static void test_open_comment_and_string(void **state)
+TEST_BETWEEN(NULL, NULL, test_open_comment_and_string)
 {
-	(void)state;
 	refuse("general: { };\n/* threads: { n = 5; };\n\n",
 	       "conf:2: this comment is never closed");
 	refuse("/*", "conf:1: this comment is never closed");
@@ -155,19 +147,17 @@ static void test_open_comment_and_string(void **state)
 	refuse("x = \"paper\\\"", "conf:1: this string is not closed on its line");
 }
 
-static void test_comment_without_newline(void **state)
+TEST_BETWEEN(NULL, NULL, test_comment_without_newline)
 {
-	(void)state;
 	nm_config_free(accept("general: { }; # the end"));
 	nm_config_free(accept("general: { }; // end"));
 }
 
-static void test_bytes(void **state)
+TEST_BETWEEN(NULL, NULL, test_bytes)
 {
 	static const char *const not_utf8 = "conf:2: this line is not valid UTF-8 "
 					    "(in a string, other bytes are written \\xNN)";
 
-	(void)state;
 	refuse_prefix(TEXT("# one\n# \xff\n"), not_utf8);
 	refuse_prefix(TEXT("# one\n# \xc3\n"), not_utf8);
 	refuse_prefix(TEXT("\n\ngeneral: { };\0xyz"), "conf:3: this line contains a NUL byte");
@@ -179,11 +169,10 @@ static void test_bytes(void **state)
 	assert_string_equal(config->targets.exclude.items[0].command, "\xff\\");
 }
 
-static void test_deep_nesting(void **state)
+TEST_BETWEEN(NULL, NULL, test_deep_nesting)
 {
 	static char text[20000];
 
-	(void)state;
 	memset(text, '(', sizeof(text));
 	memcpy(text, TEXT("\nx ="));
 	refuse_prefix(text, sizeof(text), "conf:2: brackets are nested too deeply");
@@ -249,7 +238,7 @@ static void load_fails(const char *path, int expected, const char *message)
 	assert_string_equal(errors.text[0], whole);
 }
 
-static void test_load(void **state)
+TEST(test_load)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
@@ -259,7 +248,7 @@ static void test_load(void **state)
 	assert_true(config->general.interval_s == 5);
 }
 
-static void test_load_failures(void **state)
+TEST(test_load_failures)
 {
 	load_fails("/nonesuch/conf", -ENOENT, ": cannot be read: No such file or directory");
 	load_fails(*state, -EMEDIUMTYPE, ": is not a regular file");
@@ -267,7 +256,7 @@ static void test_load_failures(void **state)
 		   -EINVAL, ":2: general.interval_s: found 0, allowed: a number from 0.1 to 60");
 }
 
-static void test_load_unreadable(void **state)
+TEST(test_load_unreadable)
 {
 	const char *path = write_conf(state, TEXT(""));
 	bool root = geteuid() == 0; /* may read every file */
@@ -284,7 +273,7 @@ static const char others_can_write[] =
 	"(chown root FILE; chmod go-w FILE)";
 
 /* SECURITY: administrator, configuration */
-static void test_load_writable_by_others(void **state)
+TEST(test_load_writable_by_others)
 {
 	static const mode_t modes[] = {0666, 0664, 0646, 0620, 0602};
 	const char *path =
@@ -296,7 +285,7 @@ static void test_load_writable_by_others(void **state)
 }
 
 /* SECURITY: administrator, configuration */
-static void test_load_another_users(void **state)
+TEST(test_load_another_users)
 {
 	const char *path = write_conf(state, TEXT(""));
 	if (geteuid() != 0) {
@@ -309,7 +298,7 @@ static void test_load_another_users(void **state)
 
 /* Even if it leads to a valid file. The owner of the folder could redirect it. */
 /* SECURITY: configuration */
-static void test_load_link(void **state)
+TEST(test_load_link)
 {
 	char link[160];
 	const char *path = write_conf(state, TEXT(""));
@@ -320,7 +309,7 @@ static void test_load_link(void **state)
 	assert_int_equal(unlink(link), 0);
 }
 
-static void test_load_fifo(void **state)
+TEST(test_load_fifo)
 {
 	char fifo[160];
 	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", (const char *)*state);
@@ -329,7 +318,7 @@ static void test_load_fifo(void **state)
 	assert_int_equal(unlink(fifo), 0);
 }
 
-static void test_load_size(void **state)
+TEST(test_load_size)
 {
 	const size_t limit = (size_t)1 << 20;
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -386,7 +375,7 @@ static void files_clear(struct files *all)
 	nm_config_free(all->config);
 }
 
-static void test_drop_ins(void **state)
+TEST(test_drop_ins)
 {
 	nm_auto(files_clear) struct files all;
 	prepare(&all, state);
@@ -407,7 +396,7 @@ static void test_drop_ins(void **state)
 }
 
 /* SECURITY: administrator, configuration */
-static void test_drop_ins_of_others(void **state)
+TEST(test_drop_ins_of_others)
 {
 	char path[128];
 	nm_auto(files_clear) struct files all;
@@ -425,7 +414,7 @@ static void test_drop_ins_of_others(void **state)
 	assert_null(all.config);
 }
 
-static void test_many_drop_ins(void **state)
+TEST(test_many_drop_ins)
 {
 	nm_auto(files_clear) struct files all;
 	char name[32];
@@ -441,7 +430,7 @@ static void test_many_drop_ins(void **state)
 	assert_non_null(strstr(all.errors.text[0], "contains 65 files, allowed: at most 64"));
 }
 
-static void test_size_of_all_files(void **state)
+TEST(test_size_of_all_files)
 {
 	const size_t half = (size_t)1 << 19;
 	nm_autofree char *text = calloc(1, half + 2);
@@ -457,7 +446,7 @@ static void test_size_of_all_files(void **state)
 }
 
 /* Only the file itself, and only if the caller permits it. */
-static void test_missing_file(void **state)
+TEST(test_missing_file)
 {
 	nm_auto(files_clear) struct files all;
 	prepare(&all, state);
@@ -470,7 +459,7 @@ static void test_missing_file(void **state)
 	assert_int_equal(load_all(&all), -ELOOP);
 }
 
-static void test_parameters_file(void **state)
+TEST(test_parameters_file)
 {
 	nm_auto(files_clear) struct files all;
 	prepare(&all, state);
@@ -500,14 +489,13 @@ static char *read_whole(const char *path)
 
 /* The shipped file changes nothing, and shows every setting with its default, and no parameter:
  * uncommented, all are accepted and change nothing. */
-static void test_shipped_file(void **state)
+TEST_BETWEEN(NULL, NULL, test_shipped_file)
 {
 	nm_autofree char *text = read_whole(NM_SOURCE_DIR "/conf/numa-migrd.conf");
 	nm_auto(nm_config_freep) struct nm_config *shipped = accept(text);
 	nm_auto(nm_config_freep) struct nm_config *defaults = NULL;
 	size_t settings = 0, known = 0;
 
-	(void)state;
 	for (size_t i = 0; i < nm_setting_count; i++)
 		known += !nm_settings[i].parameter;
 	assert_int_equal(nm_config_default(&defaults), 0);
@@ -525,7 +513,7 @@ static void test_shipped_file(void **state)
 
 /* Any mutation of the file is accepted completely or refused with at least one message. */
 /* SECURITY: configuration */
-static void test_mutations(void **state)
+TEST_BETWEEN(NULL, NULL, test_mutations)
 {
 	static const char letters[] = "{}()[];:=,.\"\\/*#@+-0x9eL \n\x80\xc3";
 	nm_autofree char *plain = read_whole(NM_SOURCE_DIR "/conf/numa-migrd.conf");
@@ -533,7 +521,6 @@ static void test_mutations(void **state)
 	nm_autofree char *text = malloc(length);
 	struct nm_rng rng;
 
-	(void)state;
 	for (char *hash = plain; (hash = strchr(hash, '#')) != NULL; hash++)
 		*hash = hash[1] == ' ' ? '#' : ' ';
 	nm_rng_seed(&rng, 1);
@@ -552,48 +539,13 @@ static void test_mutations(void **state)
 	}
 }
 
-static void test_free_null(void **state)
+TEST_BETWEEN(NULL, NULL, test_free_null)
 {
 	struct nm_config_errors errors = {0};
 
-	(void)state;
 	nm_config_free(NULL);
 	nm_config_errors_clear(&errors);
 	assert_int_equal(errors.count, 0);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_that_libconfig_changes),
-		cmocka_unit_test(test_spellings_of_numbers),
-		cmocka_unit_test(test_numbers_in_text),
-		cmocka_unit_test(test_notations_of_others),
-		cmocka_unit_test(test_syntax_error_alone),
-		cmocka_unit_test(test_include_refused),
-		cmocka_unit_test(test_open_comment_and_string),
-		cmocka_unit_test(test_comment_without_newline),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_deep_nesting),
-		IN_FOLDER(test_load),
-		IN_FOLDER(test_load_failures),
-		IN_FOLDER(test_load_unreadable),
-		IN_FOLDER(test_load_writable_by_others),
-		IN_FOLDER(test_load_another_users),
-		IN_FOLDER(test_load_link),
-		IN_FOLDER(test_load_fifo),
-		IN_FOLDER(test_load_size),
-		IN_FOLDER(test_drop_ins),
-		IN_FOLDER(test_drop_ins_of_others),
-		IN_FOLDER(test_many_drop_ins),
-		IN_FOLDER(test_size_of_all_files),
-		IN_FOLDER(test_missing_file),
-		IN_FOLDER(test_parameters_file),
-		cmocka_unit_test(test_shipped_file),
-		cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_free_null),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

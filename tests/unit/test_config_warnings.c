@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Warnings and errors for a configuration: each row contains the text of a file, and the whole
  * message; a row without one is accepted silently. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include "config_cases.h"
 
@@ -76,9 +72,8 @@ static const struct scene errors[] = {
 	 "conf:1: this line contains a typographic quote: write \""},
 };
 
-static void test_what_has_no_effect_is_a_warning(void **state)
+TEST(test_what_has_no_effect_is_a_warning)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(warnings); i++) {
 		const struct scene *scene = &warnings[i];
 		nm_auto(nm_config_freep) struct nm_config *config = accept(scene->text);
@@ -91,29 +86,18 @@ static void test_what_has_no_effect_is_a_warning(void **state)
 	}
 }
 
-static void test_what_is_wrong_is_answered_with_what_to_write(void **state)
+TEST(test_what_is_wrong_is_answered_with_what_to_write)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++)
 		refuse(errors[i].text, errors[i].message);
 }
 
 /* The nearest name of a parameter, and a group that there is not. */
-static void test_the_file_of_parameters(void **state)
+TEST(test_the_file_of_parameters)
 {
-	(void)state;
 	refuse_parameters("", "thraeds: { selection = \"dtas\"; };",
 			  "parameters:1: thraeds: unknown parameter; the nearest known one is "
 			  "threads");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_has_no_effect_is_a_warning),
-		cmocka_unit_test(test_what_is_wrong_is_answered_with_what_to_write),
-		cmocka_unit_test(test_the_file_of_parameters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

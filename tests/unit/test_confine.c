@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A confined daemon can open only its own files, even as root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -106,9 +104,8 @@ static int try_roots(void)
 }
 
 /* SECURITY: confined */
-static void the_root_directory_of_others_stays_closed(void **state)
+TEST(the_root_directory_of_others_stays_closed)
 {
-	(void)state;
 	assert_int_equal(try_other("root", O_RDONLY), 0);
 	assert_int_equal(try_other("cwd", O_RDONLY), 0);
 	confined(try_roots);
@@ -119,9 +116,8 @@ static int try_memory(void)
 	return try_other("mem", O_RDONLY) == 0 || try_other("mem", O_RDWR) == 0;
 }
 
-static void their_memory_moves_too(void **state)
+TEST(their_memory_moves_too)
 {
-	(void)state;
 	if (geteuid() == 0)
 		assert_int_equal(try_other("mem", O_RDWR), 0);
 	confined(try_memory);
@@ -139,9 +135,8 @@ static int try_elsewhere(void)
 }
 
 /* SECURITY: confined */
-static void other_files_stay_closed(void **state)
+TEST(other_files_stay_closed)
 {
-	(void)state;
 	confined(try_elsewhere);
 }
 
@@ -180,9 +175,8 @@ static int try_own(void)
 }
 
 /* SECURITY: confined */
-static void required_files_stay_accessible(void **state)
+TEST(required_files_stay_accessible)
 {
-	(void)state;
 	confined(try_own);
 }
 
@@ -210,24 +204,11 @@ static void replace_config(int number)
 	(void)rename(from, daemon_of_test.options.config.path);
 }
 
-static void a_configuration_put_in_its_place_can_be_read(void **state)
+TEST(a_configuration_put_in_its_place_can_be_read)
 {
-	(void)state;
 	signal(SIGUSR1, replace_config);
 	confined(try_reload);
 	signal(SIGUSR1, SIG_DFL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_root_directory_of_others_stays_closed),
-		TEST(their_memory_moves_too),
-		TEST(other_files_stay_closed),
-		TEST(required_files_stay_accessible),
-		TEST(a_configuration_put_in_its_place_can_be_read),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* When a node serves too many accesses, and which ranges are spread then. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "numa-migrd/regions.h"
 
@@ -31,17 +30,15 @@ static struct nm_contention contention_of(double a, double b, double c, double d
 	return nm_contention_of(traffic, 4);
 }
 
-static void one_node_serves_most(void **state)
+TEST(one_node_serves_most)
 {
-	(void)state;
 	assert_int_equal(contention_of(10, 800, 100, 90).busiest, 1);
 	assert_true(fabs(contention_of(0, 400, 0, 0).imbalance - sqrt(3)) < 1e-9);
 	assert_int_equal(contention_of(0, 0, 0, 100).busiest, 3);
 }
 
-static void a_share_below_the_threshold_is_no_contention(void **state)
+TEST(a_share_below_the_threshold_is_no_contention)
 {
-	(void)state;
 	assert_int_equal(contention_of(690, 110, 100, 100).busiest, -1);
 	assert_int_equal(contention_of(700, 100, 100, 100).busiest, 0);
 }
@@ -60,9 +57,8 @@ static struct nm_region region(double exclusivity, int node, int second)
 				  .by_halves = exclusivity};
 }
 
-static void mixed_ranges_go_to_the_second_best(void **state)
+TEST(mixed_ranges_go_to_the_second_best)
 {
-	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
 	struct nm_contention calm = contention_of(250, 250, 250, 250);
 	struct nm_region mixed = region(0.6, 0, 2);
@@ -75,9 +71,8 @@ static void mixed_ranges_go_to_the_second_best(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
-static void a_splittable_range_does_not_move_whole(void **state)
+TEST(a_splittable_range_does_not_move_whole)
 {
-	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
 	struct nm_region mixed = region(0.6, 0, 2);
 	mixed.whole = false;
@@ -88,25 +83,22 @@ static void a_splittable_range_does_not_move_whole(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
-static void a_range_used_by_one_node_stays_there(void **state)
+TEST(a_range_used_by_one_node_stays_there)
 {
-	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
 	struct nm_region own = region(0.9, 0, 2);
 	assert_int_equal(nm_contention_target(&own, 4, &busy, config), 0);
 }
 
-static void a_range_used_by_all_nodes_is_interleaved(void **state)
+TEST(a_range_used_by_all_nodes_is_interleaved)
 {
-	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
 	struct nm_region shared = region(0.3, 0, 1);
 	assert_int_equal(nm_contention_target(&shared, 4, &busy, config), NM_REGION_EVERYWHERE);
 }
 
-static void small_or_unknown_ranges_stay(void **state)
+TEST(small_or_unknown_ranges_stay)
 {
-	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
 	struct nm_region mixed = region(0.6, 0, 2);
 	mixed.samples = 15;
@@ -117,9 +109,8 @@ static void small_or_unknown_ranges_stay(void **state)
 }
 
 /* As reported by regions. */
-static void the_second_is_reported(void **state)
+TEST(the_second_is_reported)
 {
-	(void)state;
 	nm_auto(nm_regions_freep) struct nm_regions *regions = NULL;
 	const struct nm_range range = {0x100000, 0x900000, 4096};
 	nm_regions_new(4, 8, &regions);
@@ -134,19 +125,4 @@ static void the_second_is_reported(void **state)
 	assert_false(nm_regions_find(regions, 0x900000, &index));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(one_node_serves_most),
-		TEST(a_share_below_the_threshold_is_no_contention),
-		TEST(mixed_ranges_go_to_the_second_best),
-		TEST(a_splittable_range_does_not_move_whole),
-		TEST(a_range_used_by_one_node_stays_there),
-		TEST(a_range_used_by_all_nodes_is_interleaved),
-		TEST(small_or_unknown_ranges_stay),
-		TEST(the_second_is_reported),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

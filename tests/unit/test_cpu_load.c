@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The load of CPUs, from a long /proc/stat. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,9 +71,8 @@ static void assert_half_busy(void)
 }
 
 /* On a machine with many interrupts their counts follow those of the CPUs on one line. */
-static void a_long_file_is_read_whole(void **state)
+TEST(a_long_file_is_read_whole)
 {
-	(void)state;
 	for (unsigned more = 1; more <= 4U << 20; more *= 4) {
 		write_stat(1000, more);
 		nm_cpu_load_read(&load, &platform, CPUS);
@@ -86,9 +83,8 @@ static void a_long_file_is_read_whole(void **state)
 }
 
 /* The length is limited: then the load is unknown, and no CPU counts as idle. */
-static void an_endless_file_is_rejected(void **state)
+TEST(an_endless_file_is_rejected)
 {
-	(void)state;
 	write_stat(1000, 16U << 20);
 	for (unsigned i = 0; i < 2; i++)
 		nm_cpu_load_read(&load, &platform, CPUS);
@@ -107,9 +103,8 @@ static double share_after(unsigned user, unsigned idle, unsigned iowait)
 }
 
 /* That of iowait may, by the documentation of the kernel, and those of a new CPU begin at 0. */
-static void counters_that_go_back_show_nothing(void **state)
+TEST(counters_that_go_back_show_nothing)
 {
-	(void)state;
 	assert_true(isnan(share_after(1000, 1000, 100)));
 	assert_true(share_after(1010, 1010, 100) == 0.5);
 	assert_true(isnan(share_after(1010, 1010, 90))); /* iowait */
@@ -121,13 +116,4 @@ static void counters_that_go_back_show_nothing(void **state)
 	assert_true(isnan(share_after(10, 5, 0))); /* none passed */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(a_long_file_is_read_whole),
-		TEST(an_endless_file_is_rejected),
-		TEST(counters_that_go_back_show_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrctl as a program: its commands, its documents and its exit status, with a fake
  * service. */
+#define SET_UP with_service
+#define TEAR_DOWN teardown
+#include "../support/test.h"
+
 #include <fcntl.h>
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/xattr.h>
 #include <sysexits.h>
-
-#include <cmocka.h>
 
 #include "bus_fixture.h"
 
@@ -61,9 +61,8 @@ static int without_service(void **state)
 
 /* ---- commands ---- */
 
-static void test_usage(void **state)
+TEST_BETWEEN(NULL, NULL, test_usage)
 {
-	(void)state;
 	assert_ctl("dance", EX_USAGE, "no such command: dance");
 	assert_ctl("stats", EX_USAGE, "did you mean \"status\"? There is no command: stats");
 	assert_ctl("help dance", EX_USAGE, "no such command: dance");
@@ -118,7 +117,7 @@ static void assert_size(const char *arguments, const char *name, size_t size)
 	json_decref(found);
 }
 
-static void test_documents(void **state)
+TEST(test_documents)
 {
 	need_bus(state);
 	assert_size("--json processes", "processes", 2);
@@ -133,7 +132,7 @@ static void test_documents(void **state)
 	assert_ctl("--json top", 64, "--json does not go with: top");
 }
 
-static void test_status_document(void **state)
+TEST(test_status_document)
 {
 	need_bus(state);
 	json_t *found = document("status --json");
@@ -147,7 +146,7 @@ static void test_status_document(void **state)
 	assert_ctl("status", 0, "   state: caf\xc3\xa9 ?[31m\n");
 }
 
-static void test_last_decisions(void **state)
+TEST(test_last_decisions)
 {
 	need_bus(state);
 	json_t *found = document("--json decisions -n 1");
@@ -156,7 +155,7 @@ static void test_last_decisions(void **state)
 	json_decref(found);
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
 	need_bus(state);
 	assert_ctl("processes", 0, " PID  COMMAND   STATE     HOME  NODE  THR   RUN  LOCAL");
@@ -191,7 +190,7 @@ static void test_tables(void **state)
 		   "explanation: its resident memory of 2.0 MiB is too small\n");
 }
 
-static void test_colours(void **state)
+TEST(test_colours)
 {
 	char text[16384];
 	need_bus(state);
@@ -205,7 +204,7 @@ static void test_colours(void **state)
 	(void)unsetenv("NO_COLOR");
 }
 
-static void test_plain_locale(void **state)
+TEST(test_plain_locale)
 {
 	char text[16384];
 	need_bus(state);
@@ -219,7 +218,7 @@ static void test_plain_locale(void **state)
 
 /* ---- exit status ---- */
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	need_bus(state);
 	assert_ctl("release 4711", 0, "");
@@ -248,7 +247,7 @@ static void test_refusals(void **state)
 		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");
 }
 
-static void test_pause_during_a_trial(void **state)
+TEST_BETWEEN(with_paused_service, teardown, test_pause_during_a_trial)
 {
 	need_bus(state);
 	assert_ctl("trial", 1,
@@ -257,7 +256,7 @@ static void test_pause_during_a_trial(void **state)
 }
 
 /* A process that the daemon does not know is looked up in /proc. */
-static void test_unknown_process(void **state)
+TEST(test_unknown_process)
 {
 	char arguments[64], says[128];
 	need_bus(state);
@@ -275,7 +274,7 @@ static void test_unknown_process(void **state)
 }
 
 /* A service that samples nothing gives the reason, not one of the process. */
-static void test_nothing_is_sampled(void **state)
+TEST_BETWEEN(with_idle_service, teardown, test_nothing_is_sampled)
 {
 	char arguments[64];
 	need_bus(state);
@@ -286,7 +285,7 @@ static void test_nothing_is_sampled(void **state)
 }
 
 /* The bus refuses the call; systemd shows the status line of the unit to every user. */
-static void test_not_allowed(void **state)
+TEST_BETWEEN(with_refusing_service, teardown, test_not_allowed)
 {
 	static const char *const queries[] = {"status", "processes", "threads", "explain 1", "top"};
 	need_bus(state);
@@ -315,7 +314,7 @@ static int without_cgroup(void **state)
 	return teardown(state);
 }
 
-static void test_steer(void **state)
+TEST_BETWEEN(with_cgroup, without_cgroup, test_steer)
 {
 	char value[16] = "";
 	need_bus(state);
@@ -337,7 +336,7 @@ static void test_steer(void **state)
 
 #define FIFTY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static void test_steer_without_cgroup(void **state)
+TEST_BETWEEN(with_refusing_service, teardown, test_steer_without_cgroup)
 {
 	need_bus(state);
 	assert_ctl("steer numa-migrd off", 1, "has no cgroup, because it does not run");
@@ -352,7 +351,7 @@ static void test_steer_without_cgroup(void **state)
 	assert_ctl("steer " FIFTY FIFTY FIFTY FIFTY FIFTY " off", 1, "not the name of a unit\n");
 }
 
-static void test_steer_without_systemd(void **state)
+TEST(test_steer_without_systemd)
 {
 	need_bus(state);
 	assert_ctl("steer numa-migrd off", UNAVAILABLE,
@@ -368,7 +367,7 @@ static void assert_no_escapes(const char *arguments, int status)
 }
 
 /* SECURITY: bus-answers */
-static void test_hostile_service(void **state)
+TEST_BETWEEN(with_hostile_service, teardown, test_hostile_service)
 {
 	static const char *const queries[] = {"status",		  "status --json", "processes",
 					      "threads",	  "decisions",	   "explain 1",
@@ -385,7 +384,7 @@ static void test_hostile_service(void **state)
 	}
 }
 
-static void test_rows_left_out(void **state)
+TEST_BETWEEN(with_hostile_service, teardown, test_rows_left_out)
 {
 	need_bus(state);
 	for (unsigned turn = 0; turn < FAKE_HOSTILE_REFUSED + FAKE_HOSTILE_ODD - 1; turn++)
@@ -393,7 +392,7 @@ static void test_rows_left_out(void **state)
 	assert_ctl("threads", 0, "3 rows are left out, threads first: there are too many\n");
 }
 
-static void test_service_is_absent(void **state)
+TEST_BETWEEN(without_service, teardown, test_service_is_absent)
 {
 	need_bus(state);
 	assert_ctl("status", UNAVAILABLE, "numa-migrd is not running");
@@ -403,19 +402,19 @@ static void test_service_is_absent(void **state)
 	assert_ctl("status", UNAVAILABLE, "the system bus is not running");
 }
 
-static void test_old_daemon(void **state)
+TEST_BETWEEN(with_old_service, teardown, test_old_daemon)
 {
 	need_bus(state);
 	assert_ctl("processes", 1, "does not know this command");
 }
 
-static void test_top_needs_a_terminal(void **state)
+TEST(test_top_needs_a_terminal)
 {
 	need_bus(state);
 	assert_ctl("top", 1, "top needs a terminal");
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
 	need_bus(state);
 	need(access("/dev/full", W_OK) == 0, "no /dev/full");
@@ -425,34 +424,4 @@ static void test_full_disk(void **state)
 	assert_ctl("release 4711 --json >/dev/full", 1, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_usage),
-		cmocka_unit_test_setup_teardown(test_documents, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_status_document, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_last_decisions, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_tables, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_colours, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_pause_during_a_trial, with_paused_service,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_unknown_process, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_nothing_is_sampled, with_idle_service,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_not_allowed, with_refusing_service, teardown),
-		cmocka_unit_test_setup_teardown(test_steer, with_cgroup, without_cgroup),
-		cmocka_unit_test_setup_teardown(test_steer_without_cgroup, with_refusing_service,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_steer_without_systemd, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile_service, with_hostile_service,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_rows_left_out, with_hostile_service, teardown),
-		cmocka_unit_test_setup_teardown(test_service_is_absent, without_service, teardown),
-		cmocka_unit_test_setup_teardown(test_old_daemon, with_old_service, teardown),
-		cmocka_unit_test_setup_teardown(test_top_needs_a_terminal, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_full_disk, with_service, teardown),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

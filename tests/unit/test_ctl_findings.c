@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrctl doctor: queries and presentation of findings. */
+#include "../support/test.h"
+
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sysexits.h>
-
-#include <cmocka.h>
 
 #include "bus_fixture.h"
 
@@ -50,11 +48,10 @@ static char *written(const struct nm_findings *findings, size_t leading)
 	return written_in(&plain, findings, leading);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
-	(void)state;
 	add_some(&findings);
 	nm_autofree char *text = written(&findings, 0);
 	assert_non_null(strstr(text,
@@ -67,11 +64,10 @@ static void test_text(void **state)
 		assert_true(strlen(line) <= WIDTH + 3 || strstr(line, "longer_than"));
 }
 
-static void test_worst_findings_come_first(void **state)
+TEST(test_worst_findings_come_first)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
-	(void)state;
 	nm_findings_add(&findings, "lead", NM_SEVERITY_NOTE, "L.");
 	nm_findings_add(&findings, "a", NM_SEVERITY_FINE, "A.");
 	nm_findings_evidence(&findings, "unsaid");
@@ -84,12 +80,11 @@ static void test_worst_findings_come_first(void **state)
 }
 
 /* Colour codes have no width, and characters that the terminal lacks are replaced. */
-static void test_style(void **state)
+TEST(test_style)
 {
 	const struct nm_style colored = {.color = true};
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
-	(void)state;
 	nm_findings_add(&findings, "a", NM_SEVERITY_PROBLEM, "Ah: é.");
 	nm_findings_add(&findings, "b", NM_SEVERITY_NOTE, "B.");
 	nm_autofree char *text = written_in(&colored, &findings, 0);
@@ -97,11 +92,10 @@ static void test_style(void **state)
 				  "note     \033[1mb:\033[0m B.\n\n1 problem, 1 note\n");
 }
 
-static void test_document(void **state)
+TEST(test_document)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
-	(void)state;
 	add_some(&findings);
 	json_t *document = nm_ctl_findings_document(&findings);
 	assert_int_equal(json_integer_value(json_object_get(document, "version")), 2);
@@ -131,11 +125,10 @@ static json_t *document(const char *arguments, int *ret_status)
 	return found;
 }
 
-static void test_doctor_needs_no_bus(void **state)
+TEST(test_doctor_needs_no_bus)
 {
 	size_t count;
 	int status;
-	(void)state;
 	(void)nm_doctor_checks(&count);
 	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	json_t *found = document("doctor --json", &status);
@@ -146,26 +139,13 @@ static void test_doctor_needs_no_bus(void **state)
 	json_decref(found);
 }
 
-static void test_doctor_prints_text(void **state)
+TEST(test_doctor_prints_text)
 {
 	char text[32768];
-	(void)state;
 	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	assert_true(ctl("doctor", text, sizeof(text)) <= EXIT_FAILURE);
 	assert_non_null(strstr(text, " outlook: "));
 	assert_non_null(strstr(text, " balancing: "));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_worst_findings_come_first),
-		cmocka_unit_test(test_style),
-		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_doctor_needs_no_bus),
-		cmocka_unit_test(test_doctor_prints_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

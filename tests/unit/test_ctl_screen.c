@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrctl on a terminal: the full screen, lists and colours. The terminal is a pseudo-terminal
  * of 80×24. */
+#define SET_UP with_service
+#define TEAR_DOWN teardown
+#include "../support/test.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "bus_fixture.h"
 #include "fixture.h"
@@ -98,7 +98,7 @@ static int close_terminal(struct terminal *terminal)
 
 #define LEAVE_SCREEN "\033[?1049l" /* of xterm: restores the previous screen */
 
-static void test_top(void **state)
+TEST(test_top)
 {
 	size_t at = 0;
 	need_bus(state);
@@ -119,7 +119,7 @@ static void test_top(void **state)
 	free(terminal);
 }
 
-static void test_top_resized(void **state)
+TEST(test_top_resized)
 {
 	const struct winsize small = {.ws_row = 12, .ws_col = 40};
 	size_t at = 0;
@@ -135,7 +135,7 @@ static void test_top_resized(void **state)
 
 /* When the daemon exits, the screen shows this, keys still work, and updates resume after its
  * restart. */
-static void test_top_outlives_the_daemon(void **state)
+TEST(test_top_outlives_the_daemon)
 {
 	struct bus *bus = *state;
 	size_t at = 0;
@@ -154,7 +154,7 @@ static void test_top_outlives_the_daemon(void **state)
 	free(terminal);
 }
 
-static void test_top_is_ended(void **state)
+TEST(test_top_is_ended)
 {
 	size_t at = 0;
 	need_bus(state);
@@ -174,7 +174,7 @@ static void test_top_is_ended(void **state)
 }
 
 /* The bus ends, so no more updates can arrive. */
-static void test_top_without_bus(void **state)
+TEST(test_top_without_bus)
 {
 	struct bus *bus = *state;
 	size_t at = 0;
@@ -188,7 +188,7 @@ static void test_top_without_bus(void **state)
 	free(terminal);
 }
 
-static void test_strange_terminal(void **state)
+TEST(test_strange_terminal)
 {
 	size_t at = 0;
 	need_bus(state);
@@ -211,7 +211,7 @@ static void assert_on_terminal(const char *words, const char *expected, const ch
 }
 
 /* The findings, and so the exit status of doctor, depend on this machine. */
-static void test_findings_on_terminal(void **state)
+TEST(test_findings_on_terminal)
 {
 	need_bus(state);
 	struct terminal *terminal = open_terminal("doctor");
@@ -225,7 +225,7 @@ static void test_findings_on_terminal(void **state)
 	free(terminal);
 }
 
-static void test_an_empty_list_says_where_to_look(void **state)
+TEST(test_an_empty_list_says_where_to_look)
 {
 	char text[1024];
 	need_bus(state);
@@ -235,7 +235,7 @@ static void test_an_empty_list_says_where_to_look(void **state)
 	assert_null(strstr(text, "doctor"));
 }
 
-static void test_colour_on_terminal(void **state)
+TEST(test_colour_on_terminal)
 {
 	need_bus(state);
 	assert_on_terminal("decisions", "\033[32mimproved", NULL);
@@ -248,20 +248,4 @@ static void test_colour_on_terminal(void **state)
 	assert_on_terminal("decisions", "improved", "\033[");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_top, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_top_resized, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_top_outlives_the_daemon, with_service,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_top_is_ended, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_top_without_bus, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_findings_on_terminal, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_an_empty_list_says_where_to_look, with_service,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_colour_on_terminal, with_service, teardown),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

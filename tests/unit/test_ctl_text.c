@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Text in columns, cells and tables: presentation of values of the daemon. */
+#include "../support/test.h"
+
 #include <fcntl.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "../../src/ctl/cell.h"
 #include "../../src/ctl/ctl.h"
@@ -30,9 +28,8 @@ static void assert_fit(const char *text, size_t width, const struct nm_style *st
 
 /* Text that reorders or hides other text in its line. */
 /* SECURITY: reordered-text */
-static void reordering_characters_are_replaced(void **state)
+TEST(reordering_characters_are_replaced)
 {
-	(void)state;
 	assert_fit("a\xe2\x80\xae"
 		   "b",
 		   NM_TEXT_ANY_WIDTH, &utf8, "a?b", 3);
@@ -49,9 +46,8 @@ static json_t *parse(const char *text)
 
 /* Names of members, and values that no table contains. */
 /* SECURITY: document-text */
-static void all_text_of_a_document_is_clean(void **state)
+TEST(all_text_of_a_document_is_clean)
 {
-	(void)state;
 	json_t *document = parse("{\"status\":{\"a\\u001b[31m\":\"\\u009b\\n\"},\"decisions\":["
 				 "{\"kind\":\"\\u001bc\",\"policy\":[\"\\u202e\"],\"fields\":"
 				 "\"A=1\\nB=\\u001b\"}]}");
@@ -63,10 +59,9 @@ static void all_text_of_a_document_is_clean(void **state)
 }
 
 /* SECURITY: nested-document */
-static void deep_documents_end_nothing(void **state)
+TEST(deep_documents_end_nothing)
 {
 	const size_t depths[] = {100, 1000, 2000, 100000};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(depths); i++) {
 		char *text = calloc(1, 2 * depths[i] + 64);
 		assert_non_null(text);
@@ -82,9 +77,8 @@ static void deep_documents_end_nothing(void **state)
 }
 
 /* SECURITY: terminals */
-static void test_fit(void **state)
+TEST(test_fit)
 {
-	(void)state;
 	assert_fit("abc", 3, &utf8, "abc", 3);
 	assert_fit("abcd", 3, &utf8, "ab\xe2\x80\xa6", 3);
 	assert_fit("abcd", 3, &ascii, "ab~", 3);
@@ -103,10 +97,9 @@ static void test_fit(void **state)
 }
 
 /* A small buffer truncates as a narrow terminal does, and never inside a character. */
-static void test_small_buffers(void **state)
+TEST(test_small_buffers)
 {
 	char out[8];
-	(void)state;
 	for (size_t size = 1; size <= sizeof(out); size++) {
 		memset(out, 'x', sizeof(out));
 		size_t columns =
@@ -130,9 +123,8 @@ static void assert_cell(enum nm_cell_kind kind, json_t *value, const char *shown
 	json_decref(row);
 }
 
-static void test_cells(void **state)
+TEST(test_cells)
 {
-	(void)state;
 	assert_cell(NM_CELL_SHARE, json_real(0.974), "97%");
 	assert_cell(NM_CELL_SHARE, json_real(0), "0%");
 	assert_cell(NM_CELL_SHARE, json_integer(1), "100%");
@@ -171,9 +163,8 @@ static void assert_arrow(int from, int to, const char *shown)
 	json_decref(row);
 }
 
-static void test_arrows(void **state)
+TEST(test_arrows)
 {
-	(void)state;
 	assert_arrow(2, 0, "2>0");
 	assert_arrow(5, -1, "5");
 	assert_arrow(-1, 7, ">7");
@@ -181,13 +172,12 @@ static void test_arrows(void **state)
 	assert_arrow(-1, -1, "-");
 }
 
-static void test_measures(void **state)
+TEST(test_measures)
 {
 	static const struct nm_field column = {.name = "before", .kind = NM_CELL_MEASURE};
 	char out[NM_CELL_SIZE];
 	json_t *share = json_pack("{sfss}", "before", 0.5, "figure", "local_share");
 	json_t *speed = json_pack("{sfss}", "before", 0.5, "figure", "performance");
-	(void)state;
 	(void)nm_cell(&column, share, &utf8, out);
 	assert_string_equal(out, "50%");
 	(void)nm_cell(&column, speed, &utf8, out);
@@ -197,12 +187,11 @@ static void test_measures(void **state)
 }
 
 /* A list that is too long is truncated within the cell. */
-static void test_long_list(void **state)
+TEST(test_long_list)
 {
 	const struct nm_field column = {.name = "value", .kind = NM_CELL_ANY};
 	char out[NM_CELL_SIZE];
 	json_t *array = json_array();
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(json_array_append_new(array, json_integer(1000 + i)), 0);
 	json_t *row = json_pack("{so}", "value", array);
@@ -213,7 +202,7 @@ static void test_long_list(void **state)
 
 /* ---- tables ---- */
 
-static void test_table(void **state)
+TEST(test_table)
 {
 	static const struct nm_field columns[] = {
 		{.name = "n", .head = "N"},
@@ -224,7 +213,6 @@ static void test_table(void **state)
 	static const struct nm_table table = {.fields = columns, .count = 4};
 	char *text = NULL;
 	size_t size = 0;
-	(void)state;
 	json_t *rows = json_pack("[{siss},{sisssn}]", "n", 5, "name", "postgres", "n", 4711, "name",
 				 "a", "last");
 	FILE *out = open_memstream(&text, &size);
@@ -238,11 +226,10 @@ static void test_table(void **state)
 }
 
 /* The home of a process, or the reason why it has none. */
-static void test_homes(void **state)
+TEST(test_homes)
 {
 	char *text = NULL;
 	size_t size = 0;
-	(void)state;
 	json_t *rows = json_pack("[{sisi},{siss}]", "pid", 7, "home", 3, "pid", 8, "reason",
 				 "little CPU use");
 	FILE *out = open_memstream(&text, &size);
@@ -257,11 +244,10 @@ static void test_homes(void **state)
 	json_decref(rows);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	char *text = NULL;
 	size_t size = 0;
-	(void)state;
 	json_t *object = json_pack("{sssisbs{}}", "version", "0.1", "threads_assigned", 3, "paused",
 				   0, "more");
 	FILE *out = open_memstream(&text, &size);
@@ -300,10 +286,9 @@ static void assert_documented(const char *page, const struct nm_table *table)
 	}
 }
 
-static void test_heads_are_explained(void **state)
+TEST(test_heads_are_explained)
 {
 	nm_autofree char *page = calloc(1, 1 << 20);
-	(void)state;
 	assert_non_null(page);
 	assert_true(nm_read_text(AT_FDCWD, NM_SOURCE_DIR "/man/numa-migrctl.1", page, 1 << 20) > 0);
 	assert_documented(page, &nm_process_table);
@@ -313,10 +298,9 @@ static void test_heads_are_explained(void **state)
 
 /* ---- numbers ---- */
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	uint64_t value = 7;
-	(void)state;
 	assert_true(nm_ctl_number("18446744073709551615", 0, UINT64_MAX, &value));
 	assert_true(value == UINT64_MAX);
 	assert_true(nm_ctl_number("0", 0, 5, &value));
@@ -330,27 +314,11 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reordering_characters_are_replaced),
-		cmocka_unit_test(all_text_of_a_document_is_clean),
-		cmocka_unit_test(deep_documents_end_nothing),
-		cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_small_buffers),
-		cmocka_unit_test(test_cells),
-		cmocka_unit_test(test_arrows),
-		cmocka_unit_test(test_measures),
-		cmocka_unit_test(test_long_list),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_homes),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_heads_are_explained),
-		cmocka_unit_test(test_numbers),
-	};
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
 		print_message("skipped: no locale C.UTF-8 on this machine\n");
 		return 77;
 	}
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

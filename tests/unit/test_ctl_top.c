@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrctl top without a terminal: order, keys, and what a screen of any size shows. */
+#define SET_UP make
+#define TEAR_DOWN drop
+#include "../support/test.h"
+
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../src/ctl/top.h"
 
@@ -98,7 +98,7 @@ static void sort_by(struct fixture *fixture, const char *key)
 }
 
 /* Unknown values come last. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct fixture *fixture = *state;
 	assert_order(fixture, "pid", (int[]){40, 30, 20, 10}, 4); /* the largest first */
@@ -115,7 +115,7 @@ static void test_order(void **state)
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 }
 
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	struct fixture *fixture = *state;
 	press(fixture, NM_TOP_KEY_END);
@@ -141,7 +141,7 @@ static void test_pages(void **state)
 }
 
 /* The cursor stays with the process, not with the line. */
-static void test_cursor(void **state)
+TEST(test_cursor)
 {
 	struct fixture *fixture = *state;
 	press(fixture, NM_TOP_KEY_DOWN);
@@ -169,7 +169,7 @@ static void test_cursor(void **state)
 	assert_int_equal(fixture->view.page, NM_TOP_PROCESSES);
 }
 
-static void test_window(void **state)
+TEST(test_window)
 {
 	struct fixture *fixture = *state;
 	press(fixture, 't');
@@ -214,7 +214,7 @@ static void assert_shows(struct fixture *fixture, const char *text)
 	nm_top_frame_clear(&frame);
 }
 
-static void test_80_by_24(void **state)
+TEST(test_80_by_24)
 {
 	struct fixture *fixture = *state;
 	assert_shows(fixture, "numa-migrd 0.1.0: running, policy imar2");
@@ -235,7 +235,7 @@ static void test_80_by_24(void **state)
 	assert_shows(fixture, "numa-migrd is not running");
 }
 
-static void test_selected_line(void **state)
+TEST(test_selected_line)
 {
 	struct fixture *fixture = *state;
 	press(fixture, NM_TOP_KEY_DOWN);
@@ -251,7 +251,7 @@ static void test_selected_line(void **state)
 }
 
 /* With many nodes there is still space for the list; any size and any page are valid. */
-static void test_any_size(void **state)
+TEST(test_any_size)
 {
 	struct fixture *fixture = *state;
 	for (int number = 2; number < 64; number++)
@@ -267,7 +267,7 @@ static void test_any_size(void **state)
 		}
 }
 
-static void test_no_daemon_data(void **state)
+TEST(test_no_daemon_data)
 {
 	struct fixture *fixture = *state;
 	nm_top_model_clear(&fixture->model);
@@ -279,19 +279,9 @@ static void test_no_daemon_data(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order, make, drop),
-		cmocka_unit_test_setup_teardown(test_pages, make, drop),
-		cmocka_unit_test_setup_teardown(test_cursor, make, drop),
-		cmocka_unit_test_setup_teardown(test_window, make, drop),
-		cmocka_unit_test_setup_teardown(test_80_by_24, make, drop),
-		cmocka_unit_test_setup_teardown(test_selected_line, make, drop),
-		cmocka_unit_test_setup_teardown(test_any_size, make, drop),
-		cmocka_unit_test_setup_teardown(test_no_daemon_data, make, drop),
-	};
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
 		print_message("skipped: no locale C.UTF-8 on this machine\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

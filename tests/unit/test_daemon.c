@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon from start to end: its actions, the reasons for its end, and the state afterwards. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
 #include <sys/eventfd.h>
 #include <sysexits.h>
 
@@ -58,9 +57,8 @@ static void stop_when_moved(struct world *w)
 		raise(SIGTERM);
 }
 
-static void the_daemon_moves_a_thread_and_restores_it(void **state)
+TEST(the_daemon_moves_a_thread_and_restores_it)
 {
-	(void)state;
 	fake_get(world->fake, 100)->rss_kb = 4096; /* it creates no task for long */
 	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -73,9 +71,8 @@ static void the_daemon_moves_a_thread_and_restores_it(void **state)
 	world_assert_logged(world, "Stopped: all affinities restored");
 }
 
-static void a_dry_run_changes_nothing(void **state)
+TEST(a_dry_run_changes_nothing)
 {
-	(void)state;
 	world->options.dry_run = true;
 	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -91,18 +88,16 @@ static void interrupt_at_once(struct world *w)
 	raise(SIGINT);
 }
 
-static void interrupting_ends_it_too(void **state)
+TEST(interrupting_ends_it_too)
 {
-	(void)state;
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	world_assert_logged(world, "Stopped: ");
 }
 
 /* Any program can choose a name, and only root runs numad. */
-static void other_thread_movers_are_reported(void **state)
+TEST(other_thread_movers_are_reported)
 {
-	(void)state;
 	snprintf(fake_process(world->fake, 200, 1)->comm, 16, "numad");
 	fake_get(world->fake, 200)->uid = 1000;
 	snprintf(fake_process(world->fake, 201, 1)->comm, 16, "numad");
@@ -117,9 +112,8 @@ static void other_thread_movers_are_reported(void **state)
 }
 
 /* SECURITY: many-groups-of-a-process */
-static void false_names_cost_little(void **state)
+TEST(false_names_cost_little)
 {
-	(void)state;
 	for (uint32_t pid = 300; pid < 320; pid++) {
 		struct fake_thread *thread = fake_process(world->fake, pid, 1);
 		snprintf(thread->comm, sizeof(thread->comm), "numad");
@@ -132,9 +126,8 @@ static void false_names_cost_little(void **state)
 	assert_int_equal(world->fake->long_statuses, 0);
 }
 
-static void tiering_shows_no_accesses(void **state)
+TEST(tiering_shows_no_accesses)
 {
-	(void)state;
 	world->balancing = "2\n";
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -143,9 +136,8 @@ static void tiering_shows_no_accesses(void **state)
 }
 
 /* SECURITY: confined */
-static void running_unconfined_as_root_is_logged(void **state)
+TEST(running_unconfined_as_root_is_logged)
 {
-	(void)state;
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	if (geteuid() == 0)
@@ -154,10 +146,9 @@ static void running_unconfined_as_root_is_logged(void **state)
 		world_assert_not_logged(world, "numa-migrd is not confined");
 }
 
-static void an_invalid_file_prevents_the_start(void **state)
+TEST(an_invalid_file_prevents_the_start)
 {
 	char place[FIXTURE_PATH + 64];
-	(void)state;
 	world_configure(world, "parameters: { general: { interval_s = 0.1; }; };\nverify: { "
 			       "control_percent = -1; };\n");
 	assert_int_equal(world_run(world), EX_CONFIG);
@@ -166,10 +157,9 @@ static void an_invalid_file_prevents_the_start(void **state)
 	assert_int_equal(world->seconds, 0);
 }
 
-static void only_one_runs(void **state)
+TEST(only_one_runs)
 {
 	struct nm_daemon other = {.runtime.directory = -1};
-	(void)state;
 	assert_int_equal(nm_runtime_open(&other), 0);
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	world_assert_logged(world, "Another numa-migrd is running");
@@ -181,9 +171,8 @@ static void only_one_runs(void **state)
 
 /* ---- affinities that cannot be restored ---- */
 
-static void a_stop_with_unrestored_affinities_fails(void **state)
+TEST(a_stop_with_unrestored_affinities_fails)
 {
-	(void)state;
 	fake_fail(world->fake, FAKE_SET, 2, 1000000, EPERM); /* the first one narrows */
 	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
@@ -226,10 +215,9 @@ static void reload_a_bad_file(struct world *w)
 	stop_when_moved(w);
 }
 
-static void an_invalid_file_is_rejected(void **state)
+TEST(an_invalid_file_is_rejected)
 {
 	char place[FIXTURE_PATH + 64];
-	(void)state;
 	world->each_second = reload_a_bad_file;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seen_moved);
@@ -251,9 +239,8 @@ static void reload_when_moved(struct world *w)
 	}
 }
 
-static void a_valid_file_is_accepted(void **state)
+TEST(a_valid_file_is_accepted)
 {
-	(void)state;
 	world->each_second = reload_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seen_moved);
@@ -274,9 +261,8 @@ static void reload_to_dry_run(struct world *w)
 	}
 }
 
-static void a_reload_to_dry_run_restores_affinities(void **state)
+TEST(a_reload_to_dry_run_restores_affinities)
 {
-	(void)state;
 	world->each_second = reload_to_dry_run;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seen_moved);
@@ -314,10 +300,9 @@ static void let_answers_come(struct world *w)
 		raise(SIGTERM);
 }
 
-static void queries_advance_in_the_loop(void **state)
+TEST(queries_advance_in_the_loop)
 {
 	struct nm_platform_ops ops = *world->platform.ops;
-	(void)state;
 	ops.query_fd = world_query_fd;
 	ops.query_progress = world_query_progress;
 	world->platform.ops = &ops;
@@ -358,9 +343,8 @@ static void crash(void)
 	world->each_second = NULL;
 }
 
-static void restore_recovers_after_a_crash(void **state)
+TEST(restore_recovers_after_a_crash)
 {
-	(void)state;
 	crash();
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -371,9 +355,8 @@ static void restore_recovers_after_a_crash(void **state)
 }
 
 /* With any configuration, since this is how to recover from a bad one. */
-static void restore_needs_no_configuration(void **state)
+TEST(restore_needs_no_configuration)
 {
-	(void)state;
 	crash();
 	world_configure(world, "rubbish");
 	world->options.restore = true;
@@ -381,9 +364,8 @@ static void restore_needs_no_configuration(void **state)
 	assert_no_trace();
 }
 
-static void a_start_restores_it_too(void **state)
+TEST(a_start_restores_it_too)
 {
-	(void)state;
 	crash();
 	world_configure(world, WORLD_SETTINGS "threads: { policy = \"none\"; };\n");
 	world->each_second = interrupt_at_once;
@@ -393,10 +375,9 @@ static void a_start_restores_it_too(void **state)
 }
 
 /* Of a version before 0.9. */
-static void damage_in_a_ledger_is_reported(void **state)
+TEST(damage_in_a_ledger_is_reported)
 {
 	static const char damaged[] = "numa-migrd-ledger 1 " BOOT "\ngive nonsense\n";
-	(void)state;
 	fixture_file(world->root, "ledger", damaged);
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE); /* the content of that line is unknown */
@@ -404,9 +385,8 @@ static void damage_in_a_ledger_is_reported(void **state)
 	assert_string_equal(fixture_read(world->root, "ledger.damaged"), damaged);
 }
 
-static void a_file_of_another_form_is_set_aside(void **state)
+TEST(a_file_of_another_form_is_set_aside)
 {
-	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
 	fixture_file(world->root, "moves", "rubbish\n");
 	world->options.restore = true;
@@ -417,9 +397,8 @@ static void a_file_of_another_form_is_set_aside(void **state)
 	assert_false(there_is("ledger") || there_is("moves"));
 }
 
-static void injection_state_survives_the_stop(void **state)
+TEST(injection_state_survives_the_stop)
 {
-	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
 	world->each_second = stop_when_moved;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -427,32 +406,8 @@ static void injection_state_survives_the_stop(void **state)
 	world_assert_not_logged(world, "Stopped: all affinities restored");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(the_daemon_moves_a_thread_and_restores_it),
-		TEST(a_dry_run_changes_nothing),
-		TEST(interrupting_ends_it_too),
-		TEST(other_thread_movers_are_reported),
-		TEST(false_names_cost_little),
-		TEST(tiering_shows_no_accesses),
-		TEST(running_unconfined_as_root_is_logged),
-		TEST(an_invalid_file_prevents_the_start),
-		TEST(only_one_runs),
-		TEST(a_stop_with_unrestored_affinities_fails),
-		TEST(an_invalid_file_is_rejected),
-		TEST(a_valid_file_is_accepted),
-		TEST(a_reload_to_dry_run_restores_affinities),
-		TEST(queries_advance_in_the_loop),
-		TEST(restore_recovers_after_a_crash),
-		TEST(restore_needs_no_configuration),
-		TEST(a_start_restores_it_too),
-		TEST(damage_in_a_ledger_is_reported),
-		TEST(a_file_of_another_form_is_set_aside),
-		TEST(injection_state_survives_the_stop),
-	};
 	umask(022);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

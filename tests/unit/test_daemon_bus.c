@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole daemon on a synthetic machine, and a client that queries and controls it on a private
  * bus. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <signal.h>
 #include <time.h>
@@ -143,7 +141,7 @@ static void skip_without_service(void **state)
 	assert_true(is_there());
 }
 
-static void a_client_sees_decisions_and_verdicts(void **state)
+TEST(a_client_sees_decisions_and_verdicts)
 {
 	skip_without_service(state);
 	assert_true(wait_for_a_move());
@@ -156,7 +154,7 @@ static void a_client_sees_decisions_and_verdicts(void **state)
 	assert_null(fake_trace(world->fake));
 }
 
-static void a_client_issues_commands(void **state)
+TEST(a_client_issues_commands)
 {
 	skip_without_service(state);
 	assert_true(wait_for_a_move());
@@ -184,7 +182,7 @@ static void a_client_issues_commands(void **state)
 }
 
 /* Affinities that a pause failed to restore are restored by the stop. */
-static void a_stop_restores_after_an_incomplete_pause(void **state)
+TEST(a_stop_restores_after_an_incomplete_pause)
 {
 	skip_without_service(state);
 	assert_true(wait_for_a_move());
@@ -202,13 +200,6 @@ static void a_stop_restores_after_an_incomplete_pause(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_client_sees_decisions_and_verdicts, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_client_issues_commands, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_stop_restores_after_an_incomplete_pause, set_up,
-						tear_down),
-	};
 	umask(022);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

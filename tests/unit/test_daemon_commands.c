@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Ticks and commands of an administrator, one by one, with simulated time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
 #include <math.h>
 
 #include "dump_fixture.h"
@@ -88,9 +87,8 @@ static double status_number(const char *name)
 	return shown_number(0, name);
 }
 
-static void a_tick_watches_before_it_acts(void **state)
+TEST(a_tick_watches_before_it_acts)
 {
-	(void)state;
 	ticks(3); /* the warm-up */
 	assert_true(status_number("decisions") == 0);
 	assert_true(status_number("threads_managed") == 2);
@@ -111,11 +109,10 @@ static void count_workers(struct nm_platform *platform, struct nm_worker_counts 
 	*ret = (struct nm_worker_counts){.given_up = 7, .stuck = 2};
 }
 
-static void stuck_workers_are_shown(void **state)
+TEST(stuck_workers_are_shown)
 {
 	struct nm_platform_ops ops = *world->platform.ops;
 	const struct nm_platform_ops *before = world->platform.ops;
-	(void)state;
 	ticks(1);
 	assert_true(status_number("workers_given_up") == 0);
 	ops.worker_counts = count_workers;
@@ -129,17 +126,15 @@ static void stuck_workers_are_shown(void **state)
 
 /* Anyone may read the status, and the seed would make draws predictable. */
 /* SECURITY: seed */
-static void a_status_has_no_seed(void **state)
+TEST(a_status_has_no_seed)
 {
-	(void)state;
 	ticks(2);
 	assert_non_null(status("policy"));
 	assert_null(status("seed"));
 }
 
-static void a_verdict_follows(void **state)
+TEST(a_verdict_follows)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	ticks(15);
 	assert_true(status_number("verdicts_improved") == 1);
@@ -148,9 +143,8 @@ static void a_verdict_follows(void **state)
 	world_assert_logged(world, "improved");
 }
 
-static void an_affinity_changed_by_its_owner_is_kept(void **state)
+TEST(an_affinity_changed_by_its_owner_is_kept)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	fake_pin(world->fake, 100, fake_cpus(0, 2));
 	ticks(40);
@@ -158,9 +152,8 @@ static void an_affinity_changed_by_its_owner_is_kept(void **state)
 	assert_true(status_number("decisions") == 1);
 }
 
-static void a_pause_restores_and_stops_decisions(void **state)
+TEST(a_pause_restores_and_stops_decisions)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_null(fake_trace(world->fake));
@@ -184,9 +177,8 @@ static void assert_rows(const char *section, size_t rows)
 	assert_int_equal(shown.rows, rows);
 }
 
-static void a_pause_shows_earlier_state_only(void **state)
+TEST(a_pause_shows_earlier_state_only)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	assert_string_equal(status("paused"), "false");
 	assert_string_equal(status("version"), NM_VERSION);
@@ -209,9 +201,8 @@ static bool is_dry_run(void)
 	return strcmp(status("dry_run"), "true") == 0;
 }
 
-static void a_dry_run_can_be_asked_for(void **state)
+TEST(a_dry_run_can_be_asked_for)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_true(is_dry_run());
@@ -231,9 +222,8 @@ static void a_dry_run_can_be_asked_for(void **state)
 }
 
 /* A dry run by command ends by command. */
-static void a_configured_dry_run_is_ended_there_only(void **state)
+TEST(a_configured_dry_run_is_ended_there_only)
 {
-	(void)state;
 	service->config->general.dry_run = true;
 	assert_int_equal(nm_command_set_dry_run(service, false), -EACCES);
 	assert_true(is_dry_run());
@@ -254,9 +244,8 @@ static void break_topology(bool broken)
 		assert_int_equal(nm_pipeline_open(service), 0);
 }
 
-static void a_dry_run_that_does_not_end_is_not_logged_as_ended(void **state)
+TEST(a_dry_run_that_does_not_end_is_not_logged_as_ended)
 {
-	(void)state;
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	break_topology(true);
 	assert_true(nm_command_set_dry_run(service, false) < 0);
@@ -265,9 +254,8 @@ static void a_dry_run_that_does_not_end_is_not_logged_as_ended(void **state)
 	break_topology(false);
 }
 
-static void a_dry_run_that_does_not_begin_is_not_logged_as_begun(void **state)
+TEST(a_dry_run_that_does_not_begin_is_not_logged_as_begun)
 {
-	(void)state;
 	break_topology(true);
 	assert_true(nm_command_set_dry_run(service, true) < 0);
 	world_assert_not_logged(world, "Dry run: ");
@@ -275,10 +263,9 @@ static void a_dry_run_that_does_not_begin_is_not_logged_as_begun(void **state)
 	break_topology(false);
 }
 
-static void a_reload_that_fails_is_not_logged_as_one(void **state)
+TEST(a_reload_that_fails_is_not_logged_as_one)
 {
 	char error[256] = "";
-	(void)state;
 	world_configure(world, "general: { dry_run = true; };\n");
 	break_topology(true);
 	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
@@ -287,9 +274,8 @@ static void a_reload_that_fails_is_not_logged_as_one(void **state)
 	break_topology(false);
 }
 
-static void decisions_are_not_logged_as_carried_out_in_a_pause(void **state)
+TEST(decisions_are_not_logged_as_carried_out_in_a_pause)
 {
-	(void)state;
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_set_dry_run(service, false), 0);
@@ -299,9 +285,8 @@ static void decisions_are_not_logged_as_carried_out_in_a_pause(void **state)
 }
 
 /* Nothing happened: nothing is logged. */
-static void a_second_command_logs_nothing(void **state)
+TEST(a_second_command_logs_nothing)
 {
-	(void)state;
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_int_equal(nm_command_manage(service, 100), 0);
 	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
@@ -309,9 +294,8 @@ static void a_second_command_logs_nothing(void **state)
 	world_assert_not_logged(world, "is managed again");
 }
 
-static void a_trial_ends_with_a_dry_run(void **state)
+TEST(a_trial_ends_with_a_dry_run)
 {
-	(void)state;
 	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	world_assert_logged(world, "Trial ended early (dry run): ");
@@ -321,9 +305,8 @@ static void a_trial_ends_with_a_dry_run(void **state)
 }
 
 /* Its result stays. */
-static void a_trial_ends_with_a_pause(void **state)
+TEST(a_trial_ends_with_a_pause)
 {
-	(void)state;
 	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
 	assert_int_equal(nm_command_pause(service), 0);
 	world_assert_logged(world, "Trial ended early (paused): no comparison: ");
@@ -337,10 +320,9 @@ static void a_trial_ends_with_a_pause(void **state)
 	}
 }
 
-static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
+TEST(a_dry_run_outlives_a_pause_but_no_reload)
 {
 	char error[256] = "";
-	(void)state;
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_int_equal(nm_command_resume(service), 0);
@@ -351,10 +333,9 @@ static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 	assert_true(tick_until_moved(100));
 }
 
-static void an_invalid_file_is_rejected_with_its_line(void **state)
+TEST(an_invalid_file_is_rejected_with_its_line)
 {
 	char error[512] = "", small[8] = "";
-	(void)state;
 	world_configure(world, WORLD_SETTINGS
 			"verify: { control_percent = -1;\n controlpercent = 5; };\n");
 	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
@@ -362,16 +343,15 @@ static void an_invalid_file_is_rejected_with_its_line(void **state)
 	assert_non_null(strstr(error, "\n"));
 	assert_non_null(strstr(error, "numa-migrd.conf:4:"));
 	assert_true(nm_command_reload(service, small, sizeof(small)) < 0);
-	assert_string_equal(small, "");	     /* no line fits */
-	assert_true(tick_until_moved(100));  /* the old settings stay in force */
+	assert_string_equal(small, "");	    /* no line fits */
+	assert_true(tick_until_moved(100)); /* the old settings stay in force */
 }
 
 /* Start and reload accept only a file that root or the user of the daemon can write. */
 /* SECURITY: administrator, configuration */
-static void a_file_writable_by_others_is_refused_at_reload(void **state)
+TEST(a_file_writable_by_others_is_refused_at_reload)
 {
 	char error[512] = "", path[FIXTURE_PATH], elsewhere[FIXTURE_PATH];
-	(void)state;
 	world_configure(world, WORLD_SETTINGS "general: { dry_run = true; };\n");
 	assert_int_equal(chmod(world->config, 0666), 0);
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -EPERM);
@@ -388,9 +368,8 @@ static void a_file_writable_by_others_is_refused_at_reload(void **state)
 	assert_true(tick_until_moved(100));
 }
 
-static void a_release_lasts_until_exit(void **state)
+TEST(a_release_lasts_until_exit)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	assert_int_equal(nm_command_release(service, 100), 0);
 	drift_away();
@@ -400,18 +379,16 @@ static void a_release_lasts_until_exit(void **state)
 }
 
 /* Before its first sample, or without sampling. */
-static void an_unsampled_process_can_be_released(void **state)
+TEST(an_unsampled_process_can_be_released)
 {
-	(void)state;
 	assert_int_equal(nm_command_release(service, 100), 0);
 	assert_false(tick_until_moved(100));
 	fake_clone(world->fake, 100, 102);
 	assert_int_equal(nm_command_release(service, 102), -ESRCH); /* a thread's number */
 }
 
-static void a_second_release_succeeds(void **state)
+TEST(a_second_release_succeeds)
 {
-	(void)state;
 	for (unsigned turn = 0; turn < 4; turn++) {
 		assert_int_equal(nm_command_release(service, 100), 0);
 		if (turn == 1) /* and while it is paused */
@@ -423,9 +400,8 @@ static void a_second_release_succeeds(void **state)
 	assert_int_equal(nm_command_resume(service), 0);
 }
 
-static void a_release_while_paused(void **state)
+TEST(a_release_while_paused)
 {
-	(void)state;
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
 	assert_int_equal(nm_command_release(service, 100), 0);
@@ -441,9 +417,8 @@ static void a_release_while_paused(void **state)
 	assert_true(tick_until_moved(100));
 }
 
-static void a_release_outlives_restart_and_pause(void **state)
+TEST(a_release_outlives_restart_and_pause)
 {
-	(void)state;
 	ticks(2);
 	assert_int_equal(nm_command_release(service, 100), 0);
 	close_daemon();
@@ -454,9 +429,8 @@ static void a_release_outlives_restart_and_pause(void **state)
 	assert_false(tick_until_moved(100));
 }
 
-static void unwritable_marks_are_reported_once(void **state)
+TEST(unwritable_marks_are_reported_once)
 {
-	(void)state;
 	ticks(2);
 	fixture_directory(world->root, "given-back.new/in-the-way");
 	assert_int_equal(nm_command_release(service, 100), 0);
@@ -469,9 +443,8 @@ static void unwritable_marks_are_reported_once(void **state)
 	assert_null(strstr(first + 1, "not written"));
 }
 
-static void an_unreadable_unresponsive_process_is_logged_once(void **state)
+TEST(an_unreadable_unresponsive_process_is_logged_once)
 {
-	(void)state;
 	close_daemon();
 	fixture_file(world->root, "unanswered", "rubbish\n");
 	open_daemon();
@@ -493,9 +466,8 @@ static int note_platform(void *context, const struct nm_platform_options *option
 }
 
 /* Clients are created and freed with the platform. */
-static void a_pause_keeps_the_clients_state(void **state)
+TEST(a_pause_keeps_the_clients_state)
 {
-	(void)state;
 	handed_count = 0;
 	service->options.open_platform = note_platform;
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(handed); i++) {
@@ -517,9 +489,8 @@ static bool starts_workers_with(const char *settings)
 	return starts_workers;
 }
 
-static void workers_start_with_a_service_that_moves_memory(void **state)
+TEST(workers_start_with_a_service_that_moves_memory)
 {
-	(void)state;
 	service->options.open_platform = note_platform;
 	assert_true(starts_workers_with("threads: { policy = \"auto\"; };"));
 	assert_false(starts_workers_with("threads: { policy = \"lbma\"; };"));
@@ -531,9 +502,8 @@ static void workers_start_with_a_service_that_moves_memory(void **state)
 	assert_false(starts_workers_with("threads: { policy = \"auto\"; };"));
 }
 
-static void a_tick_without_a_source_makes_no_decision(void **state)
+TEST(a_tick_without_a_source_makes_no_decision)
 {
-	(void)state;
 	assert_true(tick_until_moved(100));
 	ticks(15);
 	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
@@ -560,9 +530,8 @@ static void assert_line(bool no_source, const char *part)
 }
 
 /* A change of a number within a line of text does not cause a signal. */
-static void numbers_of_the_status_are_sent_after_a_while(void **state)
+TEST(numbers_of_the_status_are_sent_after_a_while)
 {
-	(void)state;
 	service->config->sampling.inject = NM_INJECT_NONE;
 	service->config->threads.policy = NM_POLICY_AUTO;
 	assert_line(true, "0 assigned");
@@ -579,9 +548,8 @@ static void numbers_of_the_status_are_sent_after_a_while(void **state)
 
 /* Only page faults are sampled, and pages do not fault again. The flag and the line have the same
  * meaning with any policy. */
-static void first_touch_faults_are_no_sampling_source(void **state)
+TEST(first_touch_faults_are_no_sampling_source)
 {
-	(void)state;
 	service->config->sampling.inject = NM_INJECT_NONE;
 	service->machine.balancing = 1;
 	assert_line(false, "threads managed");
@@ -595,9 +563,8 @@ static void first_touch_faults_are_no_sampling_source(void **state)
 }
 
 /* The clock samples threads that run, but not accesses. */
-static void a_clock_alone_is_no_sampling_source(void **state)
+TEST(a_clock_alone_is_no_sampling_source)
 {
-	(void)state;
 	service->machine.balancing = 1;
 	world->perf.open_error[NM_EVENT_FAULT_MIN] = -EACCES;
 	world->perf.open_error[NM_EVENT_FAULT_MAJ] = -EACCES;
@@ -612,27 +579,26 @@ static void a_clock_alone_is_no_sampling_source(void **state)
 }
 
 /* The sysctl is read only if pages can be moved. */
-static void a_switch_of_the_sysctl_is_seen(void **state)
+TEST(a_switch_of_the_sysctl_is_seen)
 {
-	(void)state;
 	world->balancing = "1\n";
 	ticks(15);
 	assert_line(false, "threads managed");
 	world->balancing = "0\n";
 	ticks(15);
 	assert_line(true, "Only first touches sampled: ");
-	world_assert_logged(world, "sampled: kernel.numa_balancing is 0; set parameters.sampling.inject");
+	world_assert_logged(world,
+			    "sampled: kernel.numa_balancing is 0; set parameters.sampling.inject");
 	world->balancing = "1\n";
 	ticks(15);
 	assert_line(false, "threads managed");
 	world_assert_logged(world, "Repeated accesses are sampled again");
 }
 
-static void a_single_node_is_not_a_missing_source(void **state)
+TEST(a_single_node_is_not_a_missing_source)
 {
 	struct nm_topology *nodes = service->pipeline.topology;
 	struct nm_topology one = *nodes;
-	(void)state;
 	one.nr_nodes = 1;
 	service->pipeline.topology = &one;
 	nm_pipeline_open_source(service);
@@ -674,11 +640,10 @@ static bool is_isolated(unsigned cpu)
 	       !hwloc_bitmap_isset(service->pipeline.topology->usable, cpu);
 }
 
-static void isolation_is_followed(void **state)
+TEST(isolation_is_followed)
 {
 	const struct nm_platform_ops *before = world->platform.ops;
 	struct nm_platform_ops ops = *before;
-	(void)state;
 	ops.read_file = read_isolation;
 	ops.list_directory = list_isolation;
 	world->platform.ops = &ops;
@@ -708,9 +673,8 @@ static void isolation_is_followed(void **state)
 }
 
 /* One node has CPUs, the other one memory only: nothing is sampled, until CPUs appear there. */
-static void one_node_with_cpus_is_idle(void **state)
+TEST(one_node_with_cpus_is_idle)
 {
-	(void)state;
 	ticks(1);
 	assert_non_null(service->pipeline.source);
 	assert_string_equal(status("idle"), "false");
@@ -733,9 +697,8 @@ static void one_node_with_cpus_is_idle(void **state)
 }
 
 /* Also if CPUs of the others go offline meanwhile. */
-static void a_trial_needs_two_nodes(void **state)
+TEST(a_trial_needs_two_nodes)
 {
-	(void)state;
 	ticks(1);
 	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
 	world_write_xml(world->xml, "numa:1 core:2 pu:1");
@@ -746,11 +709,10 @@ static void a_trial_needs_two_nodes(void **state)
 }
 
 /* Other nodes have memory only. */
-static void nodes_with_cpus_are_counted(void **state)
+TEST(nodes_with_cpus_are_counted)
 {
 	struct nm_topology *topology = service->pipeline.topology;
 	hwloc_bitmap_t cpus = hwloc_bitmap_dup(topology->nodes[1].cpus);
-	(void)state;
 	assert_int_equal(nm_topology_cpu_nodes(topology), 2);
 	hwloc_bitmap_zero(topology->nodes[1].cpus);
 	assert_true(nm_topology_is_single(topology));
@@ -775,9 +737,8 @@ static void reload_with(const char *pages)
 	(void)nm_command_reload(service, NULL, 0);
 }
 
-static void pages_move_while_they_are_to(void **state)
+TEST(pages_move_while_they_are_to)
 {
-	(void)state;
 	ticks(1);
 	assert_null(status("pages_moved"));
 	reload_with("policy = \"exclusivity\";");
@@ -806,9 +767,8 @@ static void reload_auto_with(const char *pages)
 }
 
 /* Policy "auto" uses the mover for memory that follows a home. */
-static void a_reload_applies_to_homes(void **state)
+TEST(a_reload_applies_to_homes)
 {
-	(void)state;
 	ticks(1);
 	reload_auto_with("");
 	ticks(1);
@@ -821,9 +781,8 @@ static void a_reload_applies_to_homes(void **state)
 	assert_int_equal(fake_mover.alive, 0);
 }
 
-static void policies_share_the_mover(void **state)
+TEST(policies_share_the_mover)
 {
-	(void)state;
 	ticks(1);
 	reload_auto_with("policy = \"exclusivity\";");
 	ticks(1);
@@ -839,9 +798,8 @@ static void policies_share_the_mover(void **state)
 	assert_int_equal(fake_mover.alive, 0);
 }
 
-static void a_pause_stops_page_moves(void **state)
+TEST(a_pause_stops_page_moves)
 {
-	(void)state;
 	reload_with("policy = \"exclusivity\";");
 	ticks(2);
 	assert_int_equal(nm_command_pause(service), 0);
@@ -853,55 +811,8 @@ static void a_pause_stops_page_moves(void **state)
 	assert_true(status_number("pages_tracked") > 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_tick_watches_before_it_acts),
-		TEST(a_status_has_no_seed),
-		TEST(a_verdict_follows),
-		TEST(stuck_workers_are_shown),
-		TEST(an_affinity_changed_by_its_owner_is_kept),
-		TEST(a_pause_restores_and_stops_decisions),
-		TEST(a_release_lasts_until_exit),
-		TEST(a_pause_shows_earlier_state_only),
-		TEST(a_dry_run_can_be_asked_for),
-		TEST(a_configured_dry_run_is_ended_there_only),
-		TEST(a_configured_dry_run_is_ended_there_only),
-		TEST(a_dry_run_outlives_a_pause_but_no_reload),
-		TEST(a_dry_run_that_does_not_end_is_not_logged_as_ended),
-		TEST(a_dry_run_that_does_not_begin_is_not_logged_as_begun),
-		TEST(a_reload_that_fails_is_not_logged_as_one),
-		TEST(decisions_are_not_logged_as_carried_out_in_a_pause),
-		TEST(a_second_command_logs_nothing),
-		TEST(a_trial_ends_with_a_dry_run),
-		TEST(a_trial_ends_with_a_pause),
-		TEST(an_invalid_file_is_rejected_with_its_line),
-		TEST(a_file_writable_by_others_is_refused_at_reload),
-		TEST(an_unsampled_process_can_be_released),
-		TEST(a_second_release_succeeds),
-		TEST(a_release_while_paused),
-		TEST(a_release_outlives_restart_and_pause),
-		TEST(unwritable_marks_are_reported_once),
-		TEST(an_unreadable_unresponsive_process_is_logged_once),
-		TEST(a_pause_keeps_the_clients_state),
-		TEST(workers_start_with_a_service_that_moves_memory),
-		TEST(a_tick_without_a_source_makes_no_decision),
-		TEST(numbers_of_the_status_are_sent_after_a_while),
-		TEST(first_touch_faults_are_no_sampling_source),
-		TEST(a_clock_alone_is_no_sampling_source),
-		TEST(a_switch_of_the_sysctl_is_seen),
-		TEST(isolation_is_followed),
-		TEST(a_single_node_is_not_a_missing_source),
-		TEST(a_trial_needs_two_nodes),
-		TEST(one_node_with_cpus_is_idle),
-		TEST(nodes_with_cpus_are_counted),
-		TEST(pages_move_while_they_are_to),
-		TEST(a_reload_applies_to_homes),
-		TEST(policies_share_the_mover),
-		TEST(a_pause_stops_page_moves),
-	};
 	umask(022);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

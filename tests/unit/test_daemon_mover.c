@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon with its mover, whose calls are answered asynchronously through the descriptor that
  * the loop polls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <sys/eventfd.h>
 
-#include <cmocka.h>
-
 #include "whole_daemon_fixture.h"
+
+static int set_up(void **state);
+static int tear_down(void **state);
 
 #define PID 100U
 #define BASE UINT64_C(0x7f0000000000) /* of the pages that the workers access */
@@ -159,9 +161,8 @@ static void stop_when_verified(struct world *w)
 		raise(SIGTERM);
 }
 
-static void it_moves_pages_between_ticks(void **state)
+TEST(it_moves_pages_between_ticks)
 {
-	(void)state;
 	world->each_second = stop_when_verified;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_int_equal(moved, SAMPLES_S);
@@ -195,9 +196,8 @@ static void come_and_go(struct world *w)
 		raise(SIGTERM);
 }
 
-static void the_mover_follows_the_policy(void **state)
+TEST(the_mover_follows_the_policy)
 {
-	(void)state;
 	world->each_second = come_and_go;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_int_equal(rounds, 3);
@@ -224,9 +224,8 @@ static int moves_without_answer(struct nm_platform *platform, pid_t pid, uint64_
 	return pages_round(platform, pid, start_ticks, round, ret);
 }
 
-static void it_ends_without_the_answer_to_a_call(void **state)
+TEST(it_ends_without_the_answer_to_a_call)
 {
-	(void)state;
 	ops.pages_round = moves_without_answer;
 	world->each_second = end_in_a_call;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -267,13 +266,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_moves_pages_between_ticks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_mover_follows_the_policy, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_ends_without_the_answer_to_a_call, set_up,
-						tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The program numa-migrd as an administrator runs it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <sysexits.h>
-
-#include <cmocka.h>
 
 #include "../support/run_program.h"
 #include "fixture.h"
@@ -51,9 +50,8 @@ static void assert_daemon(const char *before, const char *file, int status, cons
 }
 
 /* As "validate" of Ansible: the file is not in its place yet. */
-static void a_file_to_be_checked_may_belong_to_anyone(void **state)
+TEST(a_file_to_be_checked_may_belong_to_anyone)
 {
-	(void)state;
 	assert_daemon("--check-config", another_users("good"), EXIT_SUCCESS, "");
 	assert_daemon("--check-config --config", another_users("good"), EXIT_SUCCESS, "");
 	assert_daemon("--check-config", another_users("bad"), EX_CONFIG, "bad:1: ");
@@ -64,10 +62,9 @@ static void a_file_to_be_checked_may_belong_to_anyone(void **state)
 
 /* Anyone may have made what root is asked to check. */
 /* SECURITY: checked-file */
-static void odd_files_to_be_checked_end_nothing(void **state)
+TEST(odd_files_to_be_checked_end_nothing)
 {
 	char path[FIXTURE_PATH + 16];
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/pipe", root);
 	assert_int_equal(mkfifo(path, 0666), 0);
 	assert_daemon("--check-config", path, EX_CONFIG, "is not a regular file");
@@ -82,16 +79,14 @@ static void odd_files_to_be_checked_end_nothing(void **state)
 }
 
 /* SECURITY: configuration */
-static void a_file_in_use_may_not(void **state)
+TEST(a_file_in_use_may_not)
 {
-	(void)state;
 	assert_daemon("--config", another_users("good"), EX_CONFIG, "must belong to root");
 }
 
-static void a_runtime_directory_that_does_not_exist_is_named(void **state)
+TEST(a_runtime_directory_that_does_not_exist_is_named)
 {
 	char path[FIXTURE_PATH + 16], says[2 * FIXTURE_PATH];
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/none", root);
 	assert_int_equal(setenv("RUNTIME_DIRECTORY", path, 1), 0);
 	(void)snprintf(says, sizeof(says), "RUNTIME_DIRECTORY=%s does not exist", path);
@@ -102,14 +97,4 @@ static void a_runtime_directory_that_does_not_exist_is_named(void **state)
 	assert_int_equal(unsetenv("RUNTIME_DIRECTORY"), 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_file_to_be_checked_may_belong_to_anyone),
-		TEST(odd_files_to_be_checked_end_nothing),
-		TEST(a_file_in_use_may_not),
-		TEST(a_runtime_directory_that_does_not_exist_is_named),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The dashboard queries existing metrics with expressions that Prometheus accepts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP load
+#define TEAR_DOWN unload
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 
@@ -80,7 +79,7 @@ static void check_names(void *context, const char *title, const char *expression
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	assert_true(each_expression_is_valid(*state, check_names, NULL) > 20);
 }
@@ -120,7 +119,7 @@ static void write_rule(void *context, const char *title, const char *expression)
 	json_decref(quoted);
 }
 
-static void test_expressions(void **state)
+TEST(test_expressions)
 {
 	char path[] = "/tmp/numa-migrd-rules-XXXXXX", command[128];
 	if (system("command -v promtool >/dev/null") != 0) {
@@ -140,12 +139,4 @@ static void test_expressions(void **state)
 	assert_int_equal(status, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_names, load, unload),
-		cmocka_unit_test_setup_teardown(test_expressions, load, unload),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

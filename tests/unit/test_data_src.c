@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* data_src words of real machines → level and node, as perf(1) decodes them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "../../src/sample/data_src.h"
@@ -37,7 +35,7 @@ static void check(const struct expected *expected)
 }
 
 /* Alder Lake, IBS before and after Linux 6.1, Arm SPE; and events without memory information. */
-static void words_of_real_machines(void **state)
+TEST(words_of_real_machines)
 {
 	static const struct expected words[] = {
 		{0x40268100142, true, false, NM_LEVEL_L1, false},
@@ -55,12 +53,11 @@ static void words_of_real_machines(void **state)
 		{0, false, false, NM_LEVEL_UNKNOWN, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(words); i++)
 		check(&words[i]);
 }
 
-static void traps(void **state)
+TEST(traps)
 {
 	const struct expected words[] = {
 		/* Intel 0x0b: remote memory, although its level is number 3 */
@@ -84,7 +81,6 @@ static void traps(void **state)
 		{P(OP, STORE) | P(LVL, MISS) | P(LVL, L1), true, true, NM_LEVEL_UNKNOWN, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(words); i++)
 		check(&words[i]);
 }
@@ -118,13 +114,12 @@ static uint64_t last_word(const char *line, const char *reading)
 	return strtoull(start, NULL, 16);
 }
 
-static void golden_words(void **state)
+TEST(golden_words)
 {
 	FILE *file = data_open("text/data_src-golden.txt");
 	char line[512];
 	unsigned checked = 0;
 
-	(void)state;
 	if (!file)
 		skip();
 	while (fgets(line, sizeof(line), file)) {
@@ -142,13 +137,4 @@ static void golden_words(void **state)
 	assert_in_range(checked, 20, 100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_of_real_machines),
-		cmocka_unit_test(traps),
-		cmocka_unit_test(golden_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <stdbool.h>
 
@@ -71,24 +68,22 @@ static void decode(const struct record_ring *ring, uint64_t tail, struct seen *s
 				   &seen->counts) == ring->head);
 }
 
-static void an_empty_ring(void **state)
+TEST(an_empty_ring)
 {
 	struct record_ring ring = new_ring(640);
 	struct seen seen = {0};
 
-	(void)state;
 	decode(&ring, 640, &seen);
 	assert_int_equal(seen.sample_count + seen.task_count, 0);
 	assert_int_equal(seen.counts.corrupt, 0);
 	free(ring.bytes);
 }
 
-static void run_samples(void **state)
+TEST(run_samples)
 {
 	struct record_ring ring = new_ring(0);
 	struct seen seen = {0};
 
-	(void)state;
 	record_run(&ring, ID_CLOCK, 10, 11, 1234);
 	record_run(&ring, ID_CYCLES, 20, 21, 5678);
 	decode(&ring, 0, &seen);
@@ -105,12 +100,11 @@ static void run_samples(void **state)
 	free(ring.bytes);
 }
 
-static void fault_samples(void **state)
+TEST(fault_samples)
 {
 	struct record_ring ring = new_ring(0);
 	struct seen seen = {0};
 
-	(void)state;
 	record_fault(&ring, ID_MIN, 10, 11, 1, 0x7f0000001238, 0x100001238);
 	record_fault(&ring, ID_MAJ, 10, 12, 2, 0x7f0000002000, 0);
 	decode(&ring, 0, &seen);
@@ -124,12 +118,11 @@ static void fault_samples(void **state)
 	free(ring.bytes);
 }
 
-static void task_events(void **state)
+TEST(task_events)
 {
 	struct record_ring ring = new_ring(0);
 	struct seen seen = {0};
 
-	(void)state;
 	record_fork_exit(&ring, true, (const uint32_t[]){10, 10, 12, 11}, 1);
 	record_fork_exit(&ring, false, (const uint32_t[]){10, 9, 12, 8}, 2);
 	record_comm(&ring, false, 10, 12, "worker", 3);
@@ -154,12 +147,11 @@ static void task_events(void **state)
 	free(ring.bytes);
 }
 
-static void losses_and_throttling(void **state)
+TEST(losses_and_throttling)
 {
 	struct record_ring ring = new_ring(0);
 	struct seen seen = {0};
 
-	(void)state;
 	record_lost(&ring, ID_MIN, 40);
 	record_lost_samples(&ring, ID_MIN, 2);
 	record_throttle(&ring, true, ID_MIN);
@@ -172,12 +164,11 @@ static void losses_and_throttling(void **state)
 	free(ring.bytes);
 }
 
-static void unknown_records_are_passed_over(void **state)
+TEST(unknown_records_are_passed_over)
 {
 	struct record_ring ring = new_ring(0);
 	struct seen seen = {0};
 
-	(void)state;
 	record_run(&ring, ID_FOREIGN, 10, 11, 1);
 	record_run(&ring, ID_SIDEBAND, 10, 11, 1);
 	record_header(&ring, PERF_RECORD_MMAP2, 0, 16);
@@ -192,9 +183,8 @@ static void unknown_records_are_passed_over(void **state)
 }
 
 /* Every kind of record at every offset of the ring, so that each wraps at each of its bytes. */
-static void wraps_at_every_offset(void **state)
+TEST(wraps_at_every_offset)
 {
-	(void)state;
 	for (uint64_t start = RING_SIZE - 512; start <= RING_SIZE; start += 8) {
 		struct record_ring ring = new_ring(start);
 		struct seen seen = {0};
@@ -225,13 +215,12 @@ static void wraps_at_every_offset(void **state)
 }
 
 /* Positions are 64-bit counters that may wrap. */
-static void positions_overflow(void **state)
+TEST(positions_overflow)
 {
 	uint64_t start = UINT64_MAX - 23;
 	struct record_ring ring = new_ring(start);
 	struct seen seen = {0};
 
-	(void)state;
 	record_run(&ring, ID_CLOCK, 10, 11, 1);
 	record_run(&ring, ID_CLOCK, 10, 12, 1);
 	decode(&ring, start, &seen);
@@ -259,9 +248,8 @@ static void expect_corrupt(uint32_t type, size_t size)
 }
 
 /* SECURITY: rings */
-static void impossible_sizes(void **state)
+TEST(impossible_sizes)
 {
-	(void)state;
 	expect_corrupt(PERF_RECORD_SAMPLE, 0);
 	expect_corrupt(PERF_RECORD_SAMPLE, 4);
 	expect_corrupt(PERF_RECORD_SAMPLE, 7);
@@ -271,9 +259,8 @@ static void impossible_sizes(void **state)
 	expect_corrupt(PERF_RECORD_MMAP, 0);
 }
 
-static void too_short_for_their_type(void **state)
+TEST(too_short_for_their_type)
 {
-	(void)state;
 	expect_corrupt(PERF_RECORD_SAMPLE, 24);
 	expect_corrupt(PERF_RECORD_SAMPLE, 32); /* a fault without its addresses */
 	expect_corrupt(PERF_RECORD_FORK, 24);
@@ -283,12 +270,11 @@ static void too_short_for_their_type(void **state)
 	expect_corrupt(PERF_RECORD_LOST_SAMPLES, 8);
 }
 
-static void impossible_positions(void **state)
+TEST(impossible_positions)
 {
 	struct record_ring ring = new_ring(0);
 	struct seen seen = {0};
 
-	(void)state;
 	ring.head = RING_SIZE + 8;
 	decode(&ring, 0, &seen);
 	assert_int_equal(seen.counts.corrupt, 1);
@@ -302,12 +288,11 @@ static void impossible_positions(void **state)
 }
 
 /* With random bytes, decoding ends, stays inside the ring and counts consistently. */
-static void random_bytes(void **state)
+TEST(random_bytes)
 {
 	struct record_ring ring = new_ring(0);
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 20240229);
 	for (unsigned round = 0; round < 20000; round++) {
 		struct seen seen = {0};
@@ -331,11 +316,10 @@ static void random_bytes(void **state)
 }
 
 /* A stream of valid records with one flipped byte: records before it are still decoded. */
-static void flipped_bytes(void **state)
+TEST(flipped_bytes)
 {
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 7);
 	for (unsigned round = 0; round < 20000; round++) {
 		struct record_ring ring = new_ring(nm_rng_below(&rng, 512) * 8);
@@ -355,23 +339,4 @@ static void flipped_bytes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_ring),
-		cmocka_unit_test(run_samples),
-		cmocka_unit_test(fault_samples),
-		cmocka_unit_test(task_events),
-		cmocka_unit_test(losses_and_throttling),
-		cmocka_unit_test(unknown_records_are_passed_over),
-		cmocka_unit_test(wraps_at_every_offset),
-		cmocka_unit_test(positions_overflow),
-		cmocka_unit_test(impossible_sizes),
-		cmocka_unit_test(too_short_for_their_type),
-		cmocka_unit_test(impossible_positions),
-		cmocka_unit_test(random_bytes),
-		cmocka_unit_test(flipped_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

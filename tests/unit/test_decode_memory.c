@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of memory accesses and of amounts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/records.h"
 #include "numa-migrd/sample.h"
@@ -83,7 +82,7 @@ static struct record_access access_of(uint64_t id, uint64_t data_src)
 }
 
 /* The upper half of the weight is a separate field if the kernel splits it. */
-static void a_load(void **state)
+TEST(a_load)
 {
 	struct world *world = *state;
 	struct record_access access = access_of(ID_MEMORY, LOAD_DRAM_REMOTE);
@@ -106,7 +105,7 @@ static void a_load(void **state)
 }
 
 /* IBS and configured PMUs sample loads and stores by one event. */
-static void the_operation_determines_the_kind(void **state)
+TEST(the_operation_determines_the_kind)
 {
 	struct world *world = *state;
 	struct record_access store = access_of(ID_MEMORY, STORE_L1);
@@ -122,7 +121,7 @@ static void the_operation_determines_the_kind(void **state)
 	assert_int_equal(world->last.kind, NM_EVENT_MEMORY);
 }
 
-static void operations_without_memory_are_dropped(void **state)
+TEST(operations_without_memory_are_dropped)
 {
 	static const uint64_t words[] = {0x1e05080021, 0x5080021, 0, PERF_MEM_OP_EXEC,
 					 PERF_MEM_OP_PFETCH};
@@ -138,7 +137,7 @@ static void operations_without_memory_are_dropped(void **state)
 	assert_int_equal(world->counts.corrupt, 0);
 }
 
-static void kernel_addresses_are_dropped(void **state)
+TEST(kernel_addresses_are_dropped)
 {
 	struct world *world = *state;
 	struct record_access access = access_of(ID_MEMORY, LOAD_DRAM_REMOTE);
@@ -152,7 +151,7 @@ static void kernel_addresses_are_dropped(void **state)
 	assert_int_equal(world->counts.samples, 0);
 }
 
-static void amounts(void **state)
+TEST(amounts)
 {
 	struct world *world = *state;
 
@@ -174,7 +173,7 @@ static void amounts(void **state)
 }
 
 /* Too short for the fields of its event: later records cannot be trusted. */
-static void short_records_are_corrupt(void **state)
+TEST(short_records_are_corrupt)
 {
 	struct world *world = *state;
 
@@ -188,7 +187,7 @@ static void short_records_are_corrupt(void **state)
 	assert_int_equal(world->counts.samples, 0);
 }
 
-static void records_wrap(void **state)
+TEST(records_wrap)
 {
 	struct world *world = *state;
 	struct record_access access = access_of(ID_MEMORY, LOAD_DRAM_REMOTE);
@@ -204,19 +203,4 @@ static void records_wrap(void **state)
 	assert_int_equal(world->counts.corrupt, 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_load),
-		TEST(the_operation_determines_the_kind),
-		TEST(operations_without_memory_are_dropped),
-		TEST(kernel_addresses_are_dropped),
-		TEST(amounts),
-		TEST(short_records_are_corrupt),
-		TEST(records_wrap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The cost of a walk to tasks with inherited affinities. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../../src/affinity/moves.h"
 #include "move_fixture.h"
@@ -44,9 +42,8 @@ static int count_found(void *context, const struct nm_descendant *found)
 	return 1;
 }
 
-static void a_walk_resumes_where_it_stopped(void **state)
+TEST(a_walk_resumes_where_it_stopped)
 {
-	(void)state;
 	const struct nm_narrowing terms = move_of_101();
 	struct nm_descent_walk walk = {.budget = 3000, .each = count_found};
 	unsigned turns = 0;
@@ -63,9 +60,8 @@ static void a_walk_resumes_where_it_stopped(void **state)
 }
 
 /* It examines no thread twice. */
-static void a_walk_stops_inside_a_process(void **state)
+TEST(a_walk_stops_inside_a_process)
 {
-	(void)state;
 	const struct nm_narrowing terms = move_of_101();
 	struct nm_descent_walk walk = {.budget = 640, .each = count_found};
 	for (uint32_t i = 0; i < 60; i++)
@@ -82,10 +78,9 @@ static void a_walk_stops_inside_a_process(void **state)
 
 /* Whether a thread that is gone has called exec: the threads of one process may be many. */
 /* SECURITY: forks */
-static void some_siblings_are_enough(void **state)
+TEST(some_siblings_are_enough)
 {
 	uint64_t start_ticks;
-	(void)state;
 	const struct nm_narrowing terms = move_of_101();
 	for (uint32_t i = 0; i < 140; i++)
 		fake_clone(fake, 100, 300 + i);
@@ -98,10 +93,9 @@ static void some_siblings_are_enough(void **state)
 
 /* A process in 65536 groups takes a thousand times as long to read. */
 /* SECURITY: many-groups-of-a-process */
-static void long_statuses_of_a_domain_are_read_once(void **state)
+TEST(long_statuses_of_a_domain_are_read_once)
 {
 	struct nm_descent_walk walk = {.each = count_found};
-	(void)state;
 	const struct nm_narrowing terms = move_of_101();
 	for (uint32_t i = 0; i < 50; i++) {
 		fake_fork(fake, 50, 300 + i)->many_groups = true;
@@ -115,9 +109,8 @@ static void long_statuses_of_a_domain_are_read_once(void **state)
 
 /* Without cgroups that distinguish the users. */
 /* SECURITY: many-groups-of-a-process */
-static void long_statuses_hide_no_child_of_another_user(void **state)
+TEST(long_statuses_hide_no_child_of_another_user)
 {
-	(void)state;
 	world_narrow(101, 1);
 	for (uint32_t i = 0; i < 50; i++) {
 		struct fake_thread *thread = fake_fork(fake, 50, 300 + i);
@@ -133,16 +126,4 @@ static void long_statuses_hide_no_child_of_another_user(void **state)
 	assert_no_trace();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_walk_resumes_where_it_stopped),
-		TEST(a_walk_stops_inside_a_process),
-		TEST(some_siblings_are_enough),
-		TEST(long_statuses_of_a_domain_are_read_once),
-		TEST(long_statuses_hide_no_child_of_another_user),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

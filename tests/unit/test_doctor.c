@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Findings derived from facts: each fault gives exactly its finding. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "doctor_fixture.h"
 
@@ -281,13 +278,12 @@ static bool is_wide(const struct spoiled *one)
 	return one->spoil == without_topology || one->spoil == without_unit;
 }
 
-static void a_healthy_machine_has_no_findings(void **state)
+TEST(a_healthy_machine_has_no_findings)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 	size_t count;
 
-	(void)state;
 	const struct nm_doctor_check *checks = nm_doctor_checks(&count);
 	nm_doctor_examine(facts, &findings);
 	assert_int_equal(findings.count, count);
@@ -307,11 +303,10 @@ static void assert_short(const struct nm_findings *findings)
 			fail_msg("longer than 120 characters: %s", findings->items[i].what);
 }
 
-static void the_outlook_is_short_with_every_policy(void **state)
+TEST(the_outlook_is_short_with_every_policy)
 {
 	static void (*const spoils[])(struct nm_facts *) = {virtualise, without_sampling_source,
 							    dry};
-	(void)state;
 	for (unsigned i = 0; i < 1U << NM_ARRAY_SIZE(spoils); i++)
 		for (unsigned policy = NM_POLICY_NONE; policy <= NM_POLICY_AUTO; policy++)
 			for (unsigned pages = 0; pages <= NM_PAGES_EXCLUSIVITY; pages++) {
@@ -330,9 +325,8 @@ static void the_outlook_is_short_with_every_policy(void **state)
 			}
 }
 
-static void each_fault_is_found(void **state)
+TEST(each_fault_is_found)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(spoiled); i++) {
 		nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 		struct nm_facts *facts = good_facts();
@@ -353,9 +347,8 @@ static void each_fault_is_found(void **state)
 
 /* A finding above a note names a remedy, and an unknown fact names the means to make it
  * readable. */
-static void every_fault_has_a_remedy(void **state)
+TEST(every_fault_has_a_remedy)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(spoiled); i++) {
 		nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 		struct nm_facts *facts = good_facts();
@@ -369,12 +362,11 @@ static void every_fault_has_a_remedy(void **state)
 	}
 }
 
-static void missing_accesses_limit_the_outlook(void **state)
+TEST(missing_accesses_limit_the_outlook)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	without_sampling_source(facts);
 	nm_doctor_examine(facts, &findings);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
@@ -384,12 +376,11 @@ static void missing_accesses_limit_the_outlook(void **state)
 }
 
 /* A home is assigned by where threads run, and memory is migrated there. */
-static void homes_are_assigned_without_accesses(void **state)
+TEST(homes_are_assigned_without_accesses)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	without_sampling_source(facts);
 	facts->config->threads.policy = NM_POLICY_AUTO;
 	nm_doctor_examine(facts, &findings);
@@ -402,12 +393,11 @@ static void homes_are_assigned_without_accesses(void **state)
 }
 
 /* The advice does not enable balancing on a kernel without it. */
-static void without_balancing_another_way_is_named(void **state)
+TEST(without_balancing_another_way_is_named)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	without_sampling_source(facts);
 	facts->balancing.error = -ENOENT;
 	nm_doctor_examine(facts, &findings);
@@ -418,12 +408,11 @@ static void without_balancing_another_way_is_named(void **state)
 }
 
 /* Balancing of tiers causes no faults on ordinary memory. */
-static void tiering_shows_no_accesses(void **state)
+TEST(tiering_shows_no_accesses)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	without_sampling_source(facts);
 	facts->balancing.value = 2;
 	nm_doctor_examine(facts, &findings);
@@ -435,12 +424,11 @@ static void tiering_shows_no_accesses(void **state)
 	free_facts(facts);
 }
 
-static void injection_provides_a_sampling_source(void **state)
+TEST(injection_provides_a_sampling_source)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	without_sampling_source(facts);
 	facts->config->sampling.inject = NM_INJECT_NUMA_BALANCING;
 	nm_doctor_examine(facts, &findings);
@@ -450,12 +438,11 @@ static void injection_provides_a_sampling_source(void **state)
 }
 
 /* On a single node there are no findings about moves. */
-static void one_node_needs_nothing(void **state)
+TEST(one_node_needs_nothing)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	nm_topology_free(facts->topology);
 	facts->topology = machine_topology(1, 4);
 	facts->knows_homes = false;
@@ -469,12 +456,11 @@ static void one_node_needs_nothing(void **state)
 }
 
 /* Nodes of CXL memory, HBM or GPUs have no CPUs. */
-static void one_node_with_cpus_needs_nothing(void **state)
+TEST(one_node_with_cpus_needs_nothing)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	nm_topology_free(facts->topology);
 	facts->topology = machine_topology(3, 6);
 	hwloc_bitmap_zero(facts->topology->nodes[1].cpus);
@@ -488,13 +474,12 @@ static void one_node_with_cpus_needs_nothing(void **state)
 }
 
 /* One finding reports that systemd is unreachable, and the other checks work without it. */
-static void other_checks_work_without_systemd(void **state)
+TEST(other_checks_work_without_systemd)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 	unsigned count = 0;
 
-	(void)state;
 	facts->unit = (struct nm_facts_unit){.error = -ENOENT};
 	nm_doctor_examine(facts, &findings);
 	for (size_t i = 0; i < findings.count; i++)
@@ -506,12 +491,11 @@ static void other_checks_work_without_systemd(void **state)
 }
 
 /* /proc may hide processes of other users; hidden ones are not reported as absent. */
-static void a_user_with_hidden_processes(void **state)
+TEST(a_user_with_hidden_processes)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
-	(void)state;
 	facts->hidden = true;
 	facts->unit = (struct nm_facts_unit){.error = -ENOENT};
 	nm_doctor_examine(facts, &findings);
@@ -524,23 +508,4 @@ static void a_user_with_hidden_processes(void **state)
 	free_facts(facts);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_healthy_machine_has_no_findings),
-		cmocka_unit_test(each_fault_is_found),
-		cmocka_unit_test(the_outlook_is_short_with_every_policy),
-		cmocka_unit_test(every_fault_has_a_remedy),
-		cmocka_unit_test(missing_accesses_limit_the_outlook),
-		cmocka_unit_test(homes_are_assigned_without_accesses),
-		cmocka_unit_test(without_balancing_another_way_is_named),
-		cmocka_unit_test(tiering_shows_no_accesses),
-		cmocka_unit_test(injection_provides_a_sampling_source),
-		cmocka_unit_test(a_user_with_hidden_processes),
-		cmocka_unit_test(one_node_needs_nothing),
-		cmocka_unit_test(one_node_with_cpus_needs_nothing),
-		cmocka_unit_test(other_checks_work_without_systemd),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

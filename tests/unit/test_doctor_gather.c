@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts gathered from a synthetic machine, and from this one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../../src/ctl/doctor/gather.h"
 #include "doctor_fixture.h"
@@ -77,7 +76,7 @@ static void gather_list(struct tree *tree, const char *json, int status)
 	gather_with(tree, path);
 }
 
-static void an_empty_machine_is_valid(void **state)
+TEST(an_empty_machine_is_valid)
 {
 	struct tree *tree = *state;
 	struct nm_facts *facts = &tree->facts;
@@ -108,7 +107,7 @@ static int metrics_error_of(struct tree *tree, const char *file)
 }
 
 /* The unit makes all folders read-only except its own, which exist once it has run. */
-static void the_folder_of_metrics_is_checked(void **state)
+TEST(the_folder_of_metrics_is_checked)
 {
 	struct tree *tree = *state;
 
@@ -122,7 +121,7 @@ static void the_folder_of_metrics_is_checked(void **state)
 }
 
 /* The defaults apply to the service, but the helper requires the file of root. */
-static void a_missing_file_is_noticed(void **state)
+TEST(a_missing_file_is_noticed)
 {
 	struct tree *tree = *state;
 
@@ -134,7 +133,7 @@ static void a_missing_file_is_noticed(void **state)
 	assert_false(tree->facts.config_missing);
 }
 
-static void the_scheduler_is_read(void **state)
+TEST(the_scheduler_is_read)
 {
 	struct tree *tree = *state;
 
@@ -149,7 +148,7 @@ static void the_scheduler_is_read(void **state)
 	assert_string_equal(tree->facts.scheduler, "lavd\\x1b[31m");
 }
 
-static void hidden_spe_is_found(void **state)
+TEST(hidden_spe_is_found)
 {
 	struct tree *tree = *state;
 
@@ -163,7 +162,7 @@ static void hidden_spe_is_found(void **state)
 	assert_true(tree->facts.spe_device && tree->facts.spe_driver);
 }
 
-static void settings_are_read(void **state)
+TEST(settings_are_read)
 {
 	struct tree *tree = *state;
 	struct nm_facts *facts = &tree->facts;
@@ -182,7 +181,7 @@ static void settings_are_read(void **state)
 
 /* Any process can choose this name. */
 /* SECURITY: impostor */
-static void a_process_of_that_name_is_not_the_service(void **state)
+TEST(a_process_of_that_name_is_not_the_service)
 {
 	struct tree *tree = *state;
 	char path[PATH_MAX];
@@ -202,7 +201,7 @@ static void a_process_of_that_name_is_not_the_service(void **state)
 	assert_int_equal(tree->facts.helper_pid, 0);
 }
 
-static void the_service_is_found(void **state)
+TEST(the_service_is_found)
 {
 	struct tree *tree = *state;
 	struct nm_facts *facts = &tree->facts;
@@ -214,7 +213,7 @@ static void the_service_is_found(void **state)
 	assert_int_equal(facts->helper_pid, 13);
 }
 
-static void file_contents_are_escaped(void **state)
+TEST(file_contents_are_escaped)
 {
 	struct tree *tree = *state;
 
@@ -223,7 +222,7 @@ static void file_contents_are_escaped(void **state)
 	assert_string_equal(tree->facts.lockdown, "\\x1b[31m\\xff");
 }
 
-static void cpusets_are_found_at_any_depth(void **state)
+TEST(cpusets_are_found_at_any_depth)
 {
 	struct tree *tree = *state;
 
@@ -240,7 +239,7 @@ static void cpusets_are_found_at_any_depth(void **state)
 	assert_false(tree->facts.cgroups_cut);
 }
 
-static void remaining_mappings_are_found(void **state)
+TEST(remaining_mappings_are_found)
 {
 	struct tree *tree = *state;
 
@@ -254,7 +253,7 @@ static void remaining_mappings_are_found(void **state)
 	assert_int_equal(tree->facts.config->threads.policy, NM_POLICY_IMAR2);
 }
 
-static void all_configuration_errors_are_reported(void **state)
+TEST(all_configuration_errors_are_reported)
 {
 	struct tree *tree = *state;
 
@@ -265,7 +264,7 @@ static void all_configuration_errors_are_reported(void **state)
 	assert_int_equal(tree->facts.config_errors.count, 2);
 }
 
-static void events_are_listed(void **state)
+TEST(events_are_listed)
 {
 	struct tree *tree = *state;
 	struct nm_facts *facts = &tree->facts;
@@ -288,7 +287,7 @@ static void events_are_listed(void **state)
 	assert_string_equal(facts->problems[1], "B.");
 }
 
-static void a_refused_trial_is_reported(void **state)
+TEST(a_refused_trial_is_reported)
 {
 	struct tree *tree = *state;
 
@@ -299,7 +298,7 @@ static void a_refused_trial_is_reported(void **state)
 }
 
 /* The daemon may need the counters that a trial would open. */
-static void nothing_is_tried_beside_the_daemon(void **state)
+TEST(nothing_is_tried_beside_the_daemon)
 {
 	struct tree *tree = *state;
 	char path[128];
@@ -313,7 +312,7 @@ static void nothing_is_tried_beside_the_daemon(void **state)
 	assert_int_equal(tree->facts.trial, NM_TRIAL_DAEMON_RUNS);
 }
 
-static void a_program_that_fails_lists_nothing(void **state)
+TEST(a_program_that_fails_lists_nothing)
 {
 	struct tree *tree = *state;
 
@@ -328,25 +327,23 @@ static void a_program_that_fails_lists_nothing(void **state)
 	assert_string_equal(tree->facts.sources, "");
 }
 
-static void an_unreadable_proc_is_reported(void **state)
+TEST_BETWEEN(NULL, NULL, an_unreadable_proc_is_reported)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	const struct nm_doctor_options options = {.root_path = "/nonexistent"};
 
-	(void)state;
 	assert_int_equal(nm_doctor_run(&options, &findings), -ENOENT);
 	assert_int_equal(findings.count, 0);
 }
 
 /* On any machine and for any user, each check reports one finding in printable text. */
-static void this_machine(void **state)
+TEST_BETWEEN(NULL, NULL, this_machine)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	const struct nm_doctor_options options = {
 		.root_path = "/", .program = NM_DAEMON_BUILT, .running_source = "a\nb"};
 	size_t count;
 
-	(void)state;
 	(void)nm_doctor_checks(&count);
 	assert_int_equal(nm_doctor_run(&options, &findings), 0);
 	assert_int_equal(findings.count, count);
@@ -358,33 +355,4 @@ static void this_machine(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_empty_machine_is_valid, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(settings_are_read, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_folder_of_metrics_is_checked, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_missing_file_is_noticed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_scheduler_is_read, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(hidden_spe_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_service_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_of_that_name_is_not_the_service, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(file_contents_are_escaped, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(remaining_mappings_are_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(all_configuration_errors_are_reported, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(events_are_listed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_refused_trial_is_reported, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_is_tried_beside_the_daemon, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_program_that_fails_lists_nothing, set_up,
-						tear_down),
-		cmocka_unit_test(an_unreadable_proc_is_reported),
-		cmocka_unit_test(this_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The facts about the unit that doctor gets from a fake systemd on a private bus. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN teardown
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <sys/mman.h>
 
@@ -98,7 +97,7 @@ static struct nm_facts_unit look(void **state)
 	return facts.unit;
 }
 
-static void its_properties_are_read(void **state)
+TEST(its_properties_are_read)
 {
 	struct nm_facts_unit found = look(state);
 
@@ -108,7 +107,7 @@ static void its_properties_are_read(void **state)
 	assert_string_equal(found.active, "inactive");
 }
 
-static void a_unit_that_is_not_there(void **state)
+TEST(a_unit_that_is_not_there)
 {
 	(void)snprintf(answers->load, sizeof(answers->load), "not-found");
 	struct nm_facts_unit found = look(state);
@@ -117,14 +116,14 @@ static void a_unit_that_is_not_there(void **state)
 }
 
 /* SECURITY: units */
-static void words_are_escaped(void **state)
+TEST(words_are_escaped)
 {
 	(void)snprintf(answers->load, sizeof(answers->load), "a\x1b[31m");
 	assert_string_equal(look(state).load, "a\\x1b[31m");
 }
 
 /* SECURITY: units */
-static void a_property_may_be_missing(void **state)
+TEST(a_property_may_be_missing)
 {
 	answers->odd = true;
 	struct nm_facts_unit found = look(state);
@@ -133,7 +132,7 @@ static void a_property_may_be_missing(void **state)
 }
 
 /* SECURITY: units */
-static void a_silent_systemd_times_out(void **state)
+TEST(a_silent_systemd_times_out)
 {
 	answers->silent = true;
 	struct nm_facts_unit found = look(state);
@@ -141,41 +140,27 @@ static void a_silent_systemd_times_out(void **state)
 	assert_false(found.exists);
 }
 
-static void an_unreachable_systemd_is_reported(void **state)
+TEST_BETWEEN(set_up_without, teardown, an_unreachable_systemd_is_reported)
 {
 	struct nm_facts_unit found = look(state);
 	assert_true(found.error < 0);
 	assert_false(found.exists);
 }
 
-static void a_missing_bus_is_reported(void **state)
+TEST_BETWEEN(NULL, NULL, a_missing_bus_is_reported)
 {
 	const struct nm_doctor_options options = {.bus_error = -ENOENT};
 	struct nm_facts facts = {0};
 
-	(void)state;
 	nm_gather_unit(&options, &facts);
 	assert_int_equal(facts.unit.error, -ENOENT);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(its_properties_are_read),
-		TEST(a_unit_that_is_not_there),
-		TEST(words_are_escaped),
-		TEST(a_property_may_be_missing),
-		TEST(a_silent_systemd_times_out),
-		cmocka_unit_test_setup_teardown(an_unreachable_systemd_is_reported, set_up_without,
-						teardown),
-		cmocka_unit_test(a_missing_bus_is_reported),
-	};
-
 	answers = mmap(NULL, sizeof(*answers), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (answers == MAP_FAILED)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

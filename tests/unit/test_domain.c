@@ -1,11 +1,8 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Domains. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
@@ -16,7 +13,7 @@ static bool same_domain(const char *one, const char *other)
 }
 
 /* SECURITY: quota */
-static void nested_cgroups_of_a_unit_share_its_domain(void **state)
+TEST(nested_cgroups_of_a_unit_share_its_domain)
 {
 	static const char *const same[][2] = {
 		{"/system.slice/a.service", "/system.slice/a.service/x/y"},
@@ -31,7 +28,6 @@ static void nested_cgroups_of_a_unit_share_its_domain(void **state)
 		{"/kubepods/burstable/podA/1f", "/kubepods/burstable/podA/2f"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(same); i++)
 		assert_true(same_domain(same[i][0], same[i][1]));
 }
@@ -43,7 +39,7 @@ struct layout {
 };
 
 /* The parents that common programs create are known by their names. */
-static void containers_of_common_programs_are_domains(void **state)
+TEST(containers_of_common_programs_are_domains)
 {
 	static const struct layout layouts[] = {
 		{"docker", "/docker/aaa", "/docker/bbb"},
@@ -76,7 +72,6 @@ static void containers_of_common_programs_are_domains(void **state)
 		{"LXC of Proxmox", "/lxc/100/ns", "/lxc/101/ns"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(layouts); i++)
 		if (same_domain(layouts[i].one, layouts[i].other))
 			fail_msg("%s: one domain", layouts[i].name);
@@ -148,7 +143,7 @@ static bool are_apart(const char *one, const char *other)
 }
 
 /* The parents of unknown programs. */
-static void a_parent_without_processes_is_no_tenant(void **state)
+TEST(a_parent_without_processes_is_no_tenant)
 {
 	static const struct layout layouts[] = {
 		{"/newd", "/newd/a", "/newd/b/init.scope"},
@@ -157,7 +152,6 @@ static void a_parent_without_processes_is_no_tenant(void **state)
 		{"/new.slice/new", "/new.slice/new/a/x", "/new.slice/new/b/x"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(layouts); i++) {
 		machine = (struct machine){
 			.cgroup = layouts[i].name, .controllers = "cpu memory\n", .processes = ""};
@@ -178,7 +172,7 @@ static void a_parent_without_processes_is_no_tenant(void **state)
 
 /* The cgroups that a tenant creates within its own are no other domains. */
 /* SECURITY: quota */
-static void a_tenant_cannot_become_many(void **state)
+TEST(a_tenant_cannot_become_many)
 {
 	static const struct layout layouts[] = {
 		{"/docker/1f", "/docker/1f/init.scope", "/docker/1f/system.slice/a.service"},
@@ -191,7 +185,6 @@ static void a_tenant_cannot_become_many(void **state)
 		 "/user.slice/user-7.slice/b"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(layouts); i++) {
 		machine = (struct machine){
 			.cgroup = layouts[i].name, .controllers = "cpu memory\n", .processes = ""};
@@ -201,9 +194,8 @@ static void a_tenant_cannot_become_many(void **state)
 }
 
 /* Most processes are in the cgroup of a unit, and nothing is read for them. */
-static void units_without_children_cost_nothing(void **state)
+TEST(units_without_children_cost_nothing)
 {
-	(void)state;
 	machine = (struct machine){.cgroup = "/x", .controllers = "cpu\n", .processes = ""};
 	assert_true(are_apart("/system.slice/a.service", "/system.slice/b.service"));
 	assert_true(are_apart("/docker/1f", "/user.slice/user-7.slice/session-1.scope"));
@@ -211,7 +203,7 @@ static void units_without_children_cost_nothing(void **state)
 }
 
 /* SECURITY: quota */
-static void containers_services_and_users_are_domains(void **state)
+TEST(containers_services_and_users_are_domains)
 {
 	static const char *const others[] = {
 		"/system.slice/a.service",
@@ -235,33 +227,19 @@ static void containers_services_and_users_are_domains(void **state)
 		"/system.slice/slurmstepd.scope/job_2/step_0",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(others); i++)
 		for (size_t k = 0; k < NM_ARRAY_SIZE(others); k++)
 			assert_int_equal(same_domain(others[i], others[k]), i == k);
 }
 
-static void users_without_a_cgroup_are_domains(void **state)
+TEST(users_without_a_cgroup_are_domains)
 {
 	static const char *const unknown[] = {NULL, "", "/", "//", "x"};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(unknown); i++) {
 		assert_true(nm_domain_of(1, unknown[i]) == nm_domain_of(1, NULL));
 		assert_true(nm_domain_of(1, unknown[i]) != nm_domain_of(2, NULL));
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nested_cgroups_of_a_unit_share_its_domain),
-		cmocka_unit_test(containers_services_and_users_are_domains),
-		cmocka_unit_test(users_without_a_cgroup_are_domains),
-		cmocka_unit_test(containers_of_common_programs_are_domains),
-		cmocka_unit_test(a_parent_without_processes_is_no_tenant),
-		cmocka_unit_test(a_tenant_cannot_become_many),
-		cmocka_unit_test(units_without_children_cost_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Types of threads and CPUs: hysteresis, ratio, and distribution over caches and siblings. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "../support/machine.h"
 #include "numa-migrd/balance.h"
 
 /* ---- threads ---- */
 
-static void test_misses_per_kilo_instruction(void **state)
+TEST_BETWEEN(NULL, NULL, test_misses_per_kilo_instruction)
 {
-	(void)state;
 	assert_true(nm_dtas_mpki(5e6, 1e9) == 5);
 	assert_true(nm_dtas_mpki(0, 1e9) == 0);
 	assert_true(isnan(nm_dtas_mpki(5, 0)));
@@ -36,9 +34,8 @@ static void follow(const struct step *steps, size_t count)
 	}
 }
 
-static void test_a_type_takes_two_running_intervals(void **state)
+TEST_BETWEEN(NULL, NULL, test_a_type_takes_two_running_intervals)
 {
-	(void)state;
 	const struct step steps[] = {{7, NM_DTAS_EITHER},   {NAN, NM_DTAS_EITHER},
 				     {5, NM_DTAS_MEMORY},   {1, NM_DTAS_MEMORY},
 				     {NAN, NM_DTAS_MEMORY}, {2.9, NM_DTAS_COMPUTE},
@@ -46,9 +43,8 @@ static void test_a_type_takes_two_running_intervals(void **state)
 	follow(steps, NM_ARRAY_SIZE(steps));
 }
 
-static void test_a_type_is_kept_between_the_thresholds(void **state)
+TEST_BETWEEN(NULL, NULL, test_a_type_is_kept_between_the_thresholds)
 {
-	(void)state;
 	const struct step steps[] = {
 		{4, NM_DTAS_EITHER},	{4, NM_DTAS_EITHER},  {9, NM_DTAS_EITHER},
 		{9, NM_DTAS_MEMORY},	{3, NM_DTAS_MEMORY},  {4.9, NM_DTAS_MEMORY},
@@ -61,17 +57,15 @@ static void test_a_type_is_kept_between_the_thresholds(void **state)
 /* ---- ratio ---- */
 
 /* kMLB, table 3, on its machine of 16 logical CPUs: 35M:21C, 28M:28C, 21M:35C. */
-static void test_ratio_of_table_3(void **state)
+TEST_BETWEEN(NULL, NULL, test_ratio_of_table_3)
 {
-	(void)state;
 	assert_int_equal(nm_dtas_memory_cpus(16, 35, 21), 10);
 	assert_int_equal(nm_dtas_memory_cpus(16, 28, 28), 8);
 	assert_int_equal(nm_dtas_memory_cpus(16, 21, 35), 6);
 }
 
-static void test_each_present_type_has_a_cpu(void **state)
+TEST_BETWEEN(NULL, NULL, test_each_present_type_has_a_cpu)
 {
-	(void)state;
 	assert_int_equal(nm_dtas_memory_cpus(8, 1, 1000), 1);
 	assert_int_equal(nm_dtas_memory_cpus(8, 1000, 1), 7);
 	assert_int_equal(nm_dtas_memory_cpus(8, 5, 0), 8);
@@ -123,9 +117,8 @@ static unsigned count_in_cache(int cache)
 	return count;
 }
 
-static void test_few_cpus_use_every_other_core(void **state)
+TEST(test_few_cpus_use_every_other_core)
 {
-	(void)state;
 	assert_int_equal(split(1, 3), 4);
 	const bool memory[8] = {true, false, true};
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
@@ -134,9 +127,8 @@ static void test_few_cpus_use_every_other_core(void **state)
 
 /* With any ratio, caches differ by at most one, and no core has two siblings of a type while
  * another has none. */
-static void test_spread_is_even_for_any_ratio(void **state)
+TEST(test_spread_is_even_for_any_ratio)
 {
-	(void)state;
 	for (uint64_t memory = 1; memory < CPUS; memory++) {
 		unsigned of_core[8] = {0}, least = 2, most = 0;
 		assert_int_equal(split(memory, CPUS - memory), memory);
@@ -151,9 +143,8 @@ static void test_spread_is_even_for_any_ratio(void **state)
 	}
 }
 
-static void test_a_new_ratio_changes_few_cpus(void **state)
+TEST(test_a_new_ratio_changes_few_cpus)
 {
-	(void)state;
 	enum nm_dtas_type before[CPUS];
 	for (uint64_t memory = 1; memory + 1 < CPUS; memory++) {
 		unsigned changed = 0;
@@ -166,9 +157,8 @@ static void test_a_new_ratio_changes_few_cpus(void **state)
 	}
 }
 
-static void test_one_type_has_all(void **state)
+TEST(test_one_type_has_all)
 {
-	(void)state;
 	assert_int_equal(split(3, 0), CPUS);
 	assert_int_equal(split(0, 3), 0);
 	assert_int_equal(types[5], NM_DTAS_COMPUTE);
@@ -176,9 +166,8 @@ static void test_one_type_has_all(void **state)
 	assert_int_equal(types[5], NM_DTAS_EITHER);
 }
 
-static void test_cpus_not_used_have_no_type(void **state)
+TEST(test_cpus_not_used_have_no_type)
 {
-	(void)state;
 	hwloc_bitmap_clr_range(topology->usable, 0, 13);
 	assert_int_equal(split(1, 1), 1);
 	for (unsigned cpu = 0; cpu < 14; cpu++)
@@ -191,9 +180,8 @@ static void test_cpus_not_used_have_no_type(void **state)
 	assert_int_equal(split(1, 1), 0);
 }
 
-static void test_unknown_caches_and_cores(void **state)
+TEST(test_unknown_caches_and_cores)
 {
-	(void)state;
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		topology->cpus[cpu].cache = topology->cpus[cpu].core = -1;
 	assert_int_equal(split(1, 7), 2); /* one on each node */
@@ -205,9 +193,8 @@ static void test_unknown_caches_and_cores(void **state)
 
 /* ---- placement ---- */
 
-static void test_threads_fit_cpus_of_their_type(void **state)
+TEST_BETWEEN(NULL, NULL, test_threads_fit_cpus_of_their_type)
 {
-	(void)state;
 	assert_true(nm_dtas_fits(NM_DTAS_MEMORY, NM_DTAS_MEMORY, false));
 	assert_false(nm_dtas_fits(NM_DTAS_MEMORY, NM_DTAS_COMPUTE, false));
 	assert_false(nm_dtas_fits(NM_DTAS_COMPUTE, NM_DTAS_MEMORY, false));
@@ -216,9 +203,8 @@ static void test_threads_fit_cpus_of_their_type(void **state)
 	assert_true(nm_dtas_fits(NM_DTAS_COMPUTE, NM_DTAS_EITHER, false));
 }
 
-static void test_lease_of_a_type(void **state)
+TEST(test_lease_of_a_type)
 {
-	(void)state;
 	nm_autobitmap cpus = hwloc_bitmap_alloc_full();
 	(void)split(28, 28);
 	nm_dtas_cpus(topology, types, 1, NM_DTAS_MEMORY, cpus);
@@ -232,22 +218,4 @@ static void test_lease_of_a_type(void **state)
 	assert_true(hwloc_bitmap_iszero(cpus));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_misses_per_kilo_instruction),
-		cmocka_unit_test(test_a_type_takes_two_running_intervals),
-		cmocka_unit_test(test_a_type_is_kept_between_the_thresholds),
-		cmocka_unit_test(test_ratio_of_table_3),
-		cmocka_unit_test(test_each_present_type_has_a_cpu),
-		cmocka_unit_test_setup_teardown(test_few_cpus_use_every_other_core, begin, end),
-		cmocka_unit_test_setup_teardown(test_spread_is_even_for_any_ratio, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_new_ratio_changes_few_cpus, begin, end),
-		cmocka_unit_test_setup_teardown(test_one_type_has_all, begin, end),
-		cmocka_unit_test_setup_teardown(test_cpus_not_used_have_no_type, begin, end),
-		cmocka_unit_test_setup_teardown(test_unknown_caches_and_cores, begin, end),
-		cmocka_unit_test(test_threads_fit_cpus_of_their_type),
-		cmocka_unit_test_setup_teardown(test_lease_of_a_type, begin, end),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

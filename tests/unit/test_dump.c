@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Documents of the daemon: what they contain, and their limits. */
+#define SET_UP open_dump
+#define TEAR_DOWN close_dump
+#include "../support/test.h"
+
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "dump_fixture.h"
 
@@ -26,7 +25,7 @@ static int close_dump(void **state)
 	return 0;
 }
 
-static void a_document_is_sealed(void **state)
+TEST(a_document_is_sealed)
 {
 	struct nm_dump *dump = *state;
 	nm_dump_value(dump, "status", json_object());
@@ -41,7 +40,7 @@ static void a_document_is_sealed(void **state)
 }
 
 /* More threads than the kernel allows a small machine. */
-static void rows_are_limited(void **state)
+TEST(rows_are_limited)
 {
 	enum { THREADS = 131072, PROCESSES = 10 };
 	struct nm_dump *dump = *state;
@@ -65,7 +64,7 @@ static void rows_are_limited(void **state)
 
 /* A user with many processes hides no other one. */
 /* SECURITY: document-rows */
-static void one_domain_leaves_rows_to_others(void **state)
+TEST(one_domain_leaves_rows_to_others)
 {
 	enum { MANY = 60000, OTHERS = 10 };
 	struct nm_dump *dump = *state;
@@ -80,7 +79,7 @@ static void one_domain_leaves_rows_to_others(void **state)
 }
 
 /* Half is only for those who would take more than there is. */
-static void rows_that_fit_are_all_shown(void **state)
+TEST(rows_that_fit_are_all_shown)
 {
 	struct nm_dump *dump = *state;
 	nm_dump_expect(dump, NM_DUMP_ROWS_MAX);
@@ -89,11 +88,10 @@ static void rows_that_fit_are_all_shown(void **state)
 	assert_false(nm_dump_admit_of(dump, 2));
 }
 
-static void unavailable_values_are_left_out(void **state)
+TEST(unavailable_values_are_left_out)
 {
 	struct nm_process_row row;
 	const double shares[] = {0.25, NAN};
-	(void)state;
 	nm_row_init(&nm_process_table, &row);
 	json_t *object = nm_row_json(&nm_process_table, &row);
 	assert_int_equal(json_object_size(object), 0);
@@ -112,7 +110,7 @@ static void unavailable_values_are_left_out(void **state)
 }
 
 /* SECURITY: names */
-static void text_that_is_not_utf8_is_escaped(void **state)
+TEST(text_that_is_not_utf8_is_escaped)
 {
 	struct nm_dump *dump = *state;
 	struct nm_thread_row row;
@@ -148,13 +146,12 @@ static off_t size_of(int fd)
 
 /* A reader that keeps documents open keeps no memory of the service. */
 /* SECURITY: kept-documents */
-static void few_documents_have_contents(void **state)
+TEST(few_documents_have_contents)
 {
 	struct nm_documents documents = {0};
 	enum { COUNT = 50 };
 	int fds[COUNT];
 	unsigned full = 0;
-	(void)state;
 	for (unsigned i = 0; i < COUNT; i++) {
 		fds[i] = nm_documents_get(&documents, i * NM_DOCUMENT_NS, compose, NULL);
 		assert_true(fds[i] >= 0 && size_of(fds[i]) > 0);
@@ -170,10 +167,9 @@ static void few_documents_have_contents(void **state)
 
 /* Asking often costs nothing but a descriptor. */
 /* SECURITY: kept-documents */
-static void a_document_is_composed_once_a_second(void **state)
+TEST(a_document_is_composed_once_a_second)
 {
 	struct nm_documents documents = {0};
-	(void)state;
 	composed = 0;
 	for (unsigned i = 0; i < 1000; i++)
 		show_document(nm_documents_get(&documents, i * NM_DOCUMENT_NS / 500, compose, NULL),
@@ -191,10 +187,9 @@ static int refuse(void *context)
 	return -ENOMEM;
 }
 
-static void a_document_that_fails_replaces_none(void **state)
+TEST(a_document_that_fails_replaces_none)
 {
 	struct nm_documents documents = {0};
-	(void)state;
 	int fd = nm_documents_get(&documents, 0, compose, NULL);
 	for (unsigned i = 1; i < 10; i++)
 		assert_int_equal(nm_documents_get(&documents, i * NM_DOCUMENT_NS, refuse, NULL),
@@ -205,11 +200,10 @@ static void a_document_that_fails_replaces_none(void **state)
 
 /* Others read the same document. */
 /* SECURITY: kept-documents */
-static void a_reader_cannot_empty_a_document(void **state)
+TEST(a_reader_cannot_empty_a_document)
 {
 	struct nm_documents documents = {0};
 	struct stat file;
-	(void)state;
 	int fd = nm_documents_get(&documents, 0, compose, NULL);
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -220,20 +214,4 @@ static void a_reader_cannot_empty_a_document(void **state)
 	nm_documents_clear(&documents);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_dump, close_dump)
-	const struct CMUnitTest tests[] = {
-		TEST(a_document_is_sealed),
-		TEST(rows_are_limited),
-		TEST(unavailable_values_are_left_out),
-		TEST(one_domain_leaves_rows_to_others),
-		TEST(rows_that_fit_are_all_shown),
-		TEST(text_that_is_not_utf8_is_escaped),
-		TEST(few_documents_have_contents),
-		TEST(a_document_is_composed_once_a_second),
-		TEST(a_document_that_fails_replaces_none),
-		TEST(a_reader_cannot_empty_a_document),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/base.h"
 
@@ -28,7 +25,7 @@ static void check_examples(const struct example *examples, size_t count)
 	}
 }
 
-static void test_printable_stays(void **state)
+TEST(test_printable_stays)
 {
 	static const struct example examples[] = {
 		{TEXT(""), ""},
@@ -40,11 +37,10 @@ static void test_printable_stays(void **state)
 		{TEXT("\U0010fffd"), "\U0010fffd"},
 	};
 
-	(void)state;
 	check_examples(examples, NM_ARRAY_SIZE(examples));
 }
 
-static void test_controls(void **state)
+TEST(test_controls)
 {
 	static const struct example examples[] = {
 		{TEXT("a\nb"), "a\\x0ab"},
@@ -57,22 +53,20 @@ static void test_controls(void **state)
 		{TEXT("\xc2\xa0"), "\xc2\xa0"},
 	};
 
-	(void)state;
 	check_examples(examples, NM_ARRAY_SIZE(examples));
 }
 
-static void test_backslash(void **state)
+TEST(test_backslash)
 {
 	static const struct example examples[] = {
 		{TEXT("\\"), "\\x5c"},
 		{TEXT("\\x0a"), "\\x5cx0a"},
 	};
 
-	(void)state;
 	check_examples(examples, NM_ARRAY_SIZE(examples));
 }
 
-static void test_invalid_utf8(void **state)
+TEST(test_invalid_utf8)
 {
 	static const struct example examples[] = {
 		{TEXT("\xff"), "\\xff"},
@@ -93,11 +87,10 @@ static void test_invalid_utf8(void **state)
 		{TEXT("\xf8\x88\x80\x80\x80"), "\\xf8\\x88\\x80\\x80\\x80"},
 	};
 
-	(void)state;
 	check_examples(examples, NM_ARRAY_SIZE(examples));
 }
 
-static void test_invisible_and_bidi(void **state)
+TEST(test_invisible_and_bidi)
 {
 	static const struct example examples[] = {
 		/* right-to-left override and embedding, each closed, since compilers reject an open
@@ -116,15 +109,13 @@ static void test_invisible_and_bidi(void **state)
 		{TEXT("\xe2\x80\xb0\xe2\x80\x90"), "\u2030\u2010"},
 	};
 
-	(void)state;
 	check_examples(examples, NM_ARRAY_SIZE(examples));
 }
 
-static void test_cut_at_size(void **state)
+TEST(test_cut_at_size)
 {
 	char out[9];
 
-	(void)state;
 	assert_int_equal(nm_escape(out, 9, TEXT("12345678")), 8);
 	assert_string_equal(out, "12345678");
 	assert_int_equal(nm_escape(out, 9, TEXT("123456789")), 8);
@@ -135,11 +126,10 @@ static void test_cut_at_size(void **state)
 	assert_string_equal(out, "abc");
 }
 
-static void test_cut_keeps_characters_whole(void **state)
+TEST(test_cut_keeps_characters_whole)
 {
 	char out[16];
 
-	(void)state;
 	nm_escape(out, 9, TEXT("123日本"));
 	assert_string_equal(out, "123…");
 	nm_escape(out, 10, TEXT("123日本"));
@@ -152,11 +142,10 @@ static void test_cut_keeps_characters_whole(void **state)
 
 /* Any bytes give one line of printable valid UTF-8 that fits and is unchanged by another
  * escaping. */
-static void test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 1);
 	for (int round = 0; round < 20000; round++) {
 		char text[24], out[64], again[512];
@@ -179,11 +168,10 @@ static void test_any_bytes(void **state)
 	}
 }
 
-static void test_utf8_decode(void **state)
+TEST(test_utf8_decode)
 {
 	uint32_t code = 0;
 
-	(void)state;
 	assert_int_equal(nm_utf8_decode(TEXT("a"), &code), 1);
 	assert_int_equal(code, 'a');
 	assert_int_equal(nm_utf8_decode(TEXT("ß"), &code), 2);
@@ -197,19 +185,4 @@ static void test_utf8_decode(void **state)
 	assert_int_equal(code, 0x1f427);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_printable_stays),
-		cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_backslash),
-		cmocka_unit_test(test_invalid_utf8),
-		cmocka_unit_test(test_invisible_and_bidi),
-		cmocka_unit_test(test_cut_at_size),
-		cmocka_unit_test(test_cut_keeps_characters_whole),
-		cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_utf8_decode),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
-// SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* SPDX-License-Identifier: MIT */
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "numa-migrd/base.h"
@@ -31,11 +29,10 @@ static struct perf_event_attr attr_of(enum nm_event_kind kind, uint64_t period)
 	return attr;
 }
 
-static void sideband_leads_the_ring(void **state)
+TEST(sideband_leads_the_ring)
 {
 	struct perf_event_attr attr = attr_of(NM_EVENT_SIDEBAND, 131072);
 
-	(void)state;
 	assert_int_equal(attr.type, PERF_TYPE_SOFTWARE);
 	assert_int_equal(attr.config, PERF_COUNT_SW_DUMMY);
 	assert_true(attr.task && attr.comm && attr.comm_exec && attr.watermark);
@@ -43,11 +40,10 @@ static void sideband_leads_the_ring(void **state)
 	assert_int_equal(attr.sample_period, 0);
 }
 
-static void clock_leaves_idle_out(void **state)
+TEST(clock_leaves_idle_out)
 {
 	struct perf_event_attr attr = attr_of(NM_EVENT_CLOCK, 10007000);
 
-	(void)state;
 	assert_int_equal(attr.config, PERF_COUNT_SW_CPU_CLOCK);
 	assert_int_equal(attr.sample_period, 10007000);
 	assert_true(attr.exclude_idle);
@@ -55,24 +51,22 @@ static void clock_leaves_idle_out(void **state)
 	assert_int_equal(attr.sample_type, ALL_SAMPLES);
 }
 
-static void cycles_come_from_the_pmu(void **state)
+TEST(cycles_come_from_the_pmu)
 {
 	struct perf_event_attr attr = attr_of(NM_EVENT_CYCLES, 20000003);
 
-	(void)state;
 	assert_int_equal(attr.type, PERF_TYPE_HARDWARE);
 	assert_int_equal(attr.config, PERF_COUNT_HW_CPU_CYCLES);
 	assert_false(attr.exclude_idle);
 }
 
-static void faults_carry_both_addresses(void **state)
+TEST(faults_carry_both_addresses)
 {
 	const uint64_t addresses =
 		PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 	struct perf_event_attr minor = attr_of(NM_EVENT_FAULT_MIN, 1);
 	struct perf_event_attr major = attr_of(NM_EVENT_FAULT_MAJ, 7);
 
-	(void)state;
 	assert_int_equal(minor.config, PERF_COUNT_SW_PAGE_FAULTS_MIN);
 	assert_int_equal(major.config, PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 	assert_int_equal(minor.sample_type, ALL_SAMPLES | addresses);
@@ -80,7 +74,7 @@ static void faults_carry_both_addresses(void **state)
 	assert_int_equal(major.sample_period, 7);
 }
 
-static void periods_have_bounds(void **state)
+TEST(periods_have_bounds)
 {
 	static const struct {
 		enum nm_event_kind kind;
@@ -92,7 +86,6 @@ static void periods_have_bounds(void **state)
 	};
 	struct perf_event_attr attr = {.config = 77};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(bounds); i++) {
 		assert_int_equal(nm_event_attr(bounds[i].kind, bounds[i].low - 1, &attr), -EINVAL);
 		assert_int_equal(nm_event_attr(bounds[i].kind, bounds[i].high + 1, &attr), -EINVAL);
@@ -105,36 +98,21 @@ static void periods_have_bounds(void **state)
 	}
 }
 
-static void unknown_kinds_are_refused(void **state)
+TEST(unknown_kinds_are_refused)
 {
 	struct perf_event_attr attr;
 
-	(void)state;
 	assert_int_equal(nm_event_attr(NM_EVENT_KIND_MAX, 1000000, &attr), -EINVAL);
 	assert_int_equal(nm_event_attr((enum nm_event_kind) - 1, 1000000, &attr), -EINVAL);
 	assert_string_equal(nm_event_name(NM_EVENT_KIND_MAX), "unknown");
 }
 
-static void names_differ(void **state)
+TEST(names_differ)
 {
-	(void)state;
 	for (int a = 0; a < NM_EVENT_KIND_MAX; a++)
 		for (int b = 0; b < a; b++)
 			assert_string_not_equal(nm_event_name((enum nm_event_kind)a),
 						nm_event_name((enum nm_event_kind)b));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sideband_leads_the_ring),
-		cmocka_unit_test(clock_leaves_idle_out),
-		cmocka_unit_test(cycles_come_from_the_pmu),
-		cmocka_unit_test(faults_carry_both_addresses),
-		cmocka_unit_test(periods_have_bounds),
-		cmocka_unit_test(unknown_kinds_are_refused),
-		cmocka_unit_test(names_differ),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The encodings by libpfm4 of every row of every event table, in any environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,12 +107,11 @@ static void require_expected(const struct nm_event_table *table, size_t row,
 
 /* As the daemon and the helper do. */
 /* SECURITY: open-event */
-static void every_row_has_its_encoding(void **state)
+TEST(every_row_has_its_encoding)
 {
 	size_t encoded = 0, raw = 0;
 	struct nm_event_word word;
 
-	(void)state;
 	for (size_t i = 0; i < nm_event_table_count; i++) {
 		const struct nm_event_table *table = &nm_event_tables[i];
 		for (size_t k = 0; k < table->count; k++) {
@@ -153,12 +150,11 @@ static bool knows(const struct nm_event_table *table, const char *pmu)
 	return false;
 }
 
-static void a_second_pmu_has_the_same_encodings(void **state)
+TEST(a_second_pmu_has_the_same_encodings)
 {
 	size_t known = 0;
 	struct nm_event_word word;
 
-	(void)state;
 	for (size_t i = 0; i < nm_event_table_count; i++) {
 		const struct nm_event_table *table = &nm_event_tables[i];
 		if (!table->pfm[1] || !knows(table, table->pfm[1]))
@@ -177,9 +173,8 @@ static void a_second_pmu_has_the_same_encodings(void **state)
  * A row keeps its raw value only if it is needed. If the oldest libpfm4 lacks its PMU, a newer one
  * verifies it; otherwise libpfm4 must still lack the event or encode it wrongly.
  */
-static void raw_values_are_needed(void **state)
+TEST(raw_values_are_needed)
 {
-	(void)state;
 	for (size_t i = 1; i < nm_event_table_count; i++) { /* except the constants of the kernel */
 		const struct nm_event_table *table = &nm_event_tables[i];
 		bool known = knows(table, table->pfm[0]);
@@ -193,21 +188,21 @@ static void raw_values_are_needed(void **state)
 			row.raw = NULL;
 			(void)nm_event_row_encode(table, &row, LATENCY, &word);
 			if (is_expected(table, k, &word) != (lacks_pmu && known && !wrong))
-				fail_msg("%s: %s: the raw value is not needed, or has another reason",
+				fail_msg("%s: %s: the raw value is not needed, or has another "
+					 "reason",
 					 table->name, row.name);
 		}
 	}
 }
 
 /* As with an older libpfm4. */
-static void an_unknown_event_is_reported(void **state)
+TEST(an_unknown_event_is_reported)
 {
 	const struct nm_event_table *skx = nm_event_table_find("skx");
 	const struct nm_event_table later = with_pmu(skx, "skx2");
 	struct nm_event_row row = skx->rows[0];
 	struct nm_event_word word;
 
-	(void)state;
 	assert_int_equal(nm_event_row_encode(&later, &row, LATENCY, &word), -ENOPKG);
 	assert_true(word.unencoded);
 	assert_string_equal(word.remark, "event not found");
@@ -218,7 +213,7 @@ static void an_unknown_event_is_reported(void **state)
 }
 
 /* SECURITY: open-event */
-static void an_event_of_the_configuration(void **state)
+TEST(an_event_of_the_configuration)
 {
 	static const struct {
 		const char *table, *name, *why; /* NULL: it must be encoded */
@@ -247,7 +242,6 @@ static void an_event_of_the_configuration(void **state)
 		{"skx", "", "not spelled like", 0, 0},
 		{"generic", "PERF_COUNT_HW_CPU_CYCLES", "is not known", 0, 0},
 	};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		struct nm_event_word word;
 		int r = nm_event_named_encode(nm_event_table_find(cases[i].table), cases[i].name,
@@ -266,27 +260,17 @@ static void an_event_of_the_configuration(void **state)
 	}
 }
 
-static void the_environment_stays(void **state)
+TEST(the_environment_stays)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(hostile); i++)
 		assert_string_equal(getenv(hostile[i][0]), hostile[i][1]);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_has_its_encoding),
-		cmocka_unit_test(a_second_pmu_has_the_same_encodings),
-		cmocka_unit_test(raw_values_are_needed),
-		cmocka_unit_test(an_unknown_event_is_reported),
-		cmocka_unit_test(an_event_of_the_configuration),
-		cmocka_unit_test(the_environment_stays),
-	};
-
 	if (access("/proc/sys/kernel/perf_event_paranoid", F_OK) < 0) {
 		puts("the kernel has no performance events, and libpfm4 then encodes none");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, begin, NULL);
+	return RUN_REGISTERED(begin, NULL);
 }

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Hardware events detected on machines made of files, and their perf attributes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <fcntl.h>
 
 #include "../../src/platform/pmu.h"
@@ -88,7 +88,7 @@ static unsigned count(const struct machine_files *f, enum nm_event_kind kind)
 
 /* ---- terms ---- */
 
-static void terms_become_words(void **state)
+TEST(terms_become_words)
 {
 	static const struct {
 		const char *text;
@@ -121,7 +121,7 @@ static void terms_become_words(void **state)
 	}
 }
 
-static void strange_terms_are_refused(void **state)
+TEST(strange_terms_are_refused)
 {
 	static const char *const texts[] = {
 		"numalab",
@@ -161,7 +161,7 @@ static void strange_terms_are_refused(void **state)
 
 /* ---- machines ---- */
 
-static void a_machine_with_software_events_only(void **state)
+TEST(a_machine_with_software_events_only)
 {
 	struct machine_files *f = *state;
 
@@ -177,7 +177,7 @@ static void a_machine_with_software_events_only(void **state)
 }
 
 /* A guest whose CPU is known but has no PMU would refuse each event. */
-static void a_cpu_without_a_pmu(void **state)
+TEST(a_cpu_without_a_pmu)
 {
 	struct machine_files *f = *state;
 
@@ -188,7 +188,7 @@ static void a_cpu_without_a_pmu(void **state)
 	assert_int_equal(f->list.count, 0);
 }
 
-static void pebs_of_skylake(void **state)
+TEST(pebs_of_skylake)
 {
 	struct machine_files *f = *state;
 
@@ -208,7 +208,7 @@ static void pebs_of_skylake(void **state)
 	assert_int_equal(f->list.count, 8);
 }
 
-static void one_kind_alone_is_encoded(void **state)
+TEST(one_kind_alone_is_encoded)
 {
 	struct machine_files *f = *state;
 
@@ -227,7 +227,7 @@ static void one_kind_alone_is_encoded(void **state)
 	assert_int_equal(f->list.words[3].config, all.words[3].config);
 }
 
-static void sapphire_rapids_has_a_leader(void **state)
+TEST(sapphire_rapids_has_a_leader)
 {
 	struct machine_files *f = *state;
 
@@ -239,7 +239,7 @@ static void sapphire_rapids_has_a_leader(void **state)
 				 f->list.words[i].kind == NM_EVENT_MEMORY);
 }
 
-static void an_unknown_cpu_by_the_kernels_names(void **state)
+TEST(an_unknown_cpu_by_the_kernels_names)
 {
 	struct machine_files *f = *state;
 
@@ -269,7 +269,7 @@ static void ibs(struct machine_files *f)
 	device(f, "ibs_op/format/cnt_ctl", "config:19\n");
 }
 
-static void ibs_follows_kernel_support(void **state)
+TEST(ibs_follows_kernel_support)
 {
 	struct machine_files *f = *state;
 
@@ -324,7 +324,7 @@ static void spe(struct machine_files *f, unsigned pmu, const char *type)
 	}
 }
 
-static void spe_follows_kernel_support(void **state)
+TEST(spe_follows_kernel_support)
 {
 	struct machine_files *f = *state;
 
@@ -348,13 +348,12 @@ static void spe_follows_kernel_support(void **state)
 	assert_int_equal(f->list.words[1].config | f->list.words[1].config2, 0);
 }
 
-static void spe_records_context_switches(void **state)
+TEST(spe_records_context_switches)
 {
 	const struct nm_event_word word = {
 		.type = 9, .aux = true, .user_only = true, .period_multiple = 1};
 	struct perf_event_attr attr;
 
-	(void)state;
 	assert_int_equal(nm_event_word_attr(&word, 0x40000, &attr), 0);
 	assert_int_equal(attr.sample_type,
 			 PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
@@ -364,7 +363,7 @@ static void spe_records_context_switches(void **state)
 	assert_int_equal(attr.sample_period, 0x40000);
 }
 
-static void a_named_pmu(void **state)
+TEST(a_named_pmu)
 {
 	struct machine_files *f = *state;
 
@@ -377,7 +376,7 @@ static void a_named_pmu(void **state)
 }
 
 /* Amounts that the PMU counts replace those of the CPU's table; the others stay. */
-static void a_named_pmu_that_counts(void **state)
+TEST(a_named_pmu_that_counts)
 {
 	struct machine_files *f = *state;
 
@@ -407,7 +406,7 @@ static void a_named_pmu_that_counts(void **state)
 	assert_int_equal(count(f, NM_EVENT_DRAM), 2);
 }
 
-static void a_named_event(void **state)
+TEST(a_named_event)
 {
 	struct machine_files *f = *state;
 
@@ -438,7 +437,7 @@ static void a_named_event(void **state)
 
 /* ---- attributes ---- */
 
-static void accesses_request_the_decoded_fields(void **state)
+TEST(accesses_request_the_decoded_fields)
 {
 	const struct nm_event_word load = {.kind = NM_EVENT_MEMORY,
 					   .type = 4,
@@ -451,7 +450,6 @@ static void accesses_request_the_decoded_fields(void **state)
 		.kind = NM_EVENT_MEMORY, .type = 11, .period_multiple = 16};
 	struct perf_event_attr attr;
 
-	(void)state;
 	assert_int_equal(nm_event_word_attr(&load, 1009, &attr), 0);
 	assert_int_equal(attr.sample_type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 						   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
@@ -467,13 +465,12 @@ static void accesses_request_the_decoded_fields(void **state)
 		     attr.exclude_host || attr.exclude_idle);
 }
 
-static void periods_have_bounds(void **state)
+TEST(periods_have_bounds)
 {
 	const struct nm_event_word amount = {.unit = 8, .period_multiple = 1};
 	const struct nm_event_word access = {.period_multiple = 1};
 	struct perf_event_attr attr;
 
-	(void)state;
 	assert_int_equal(nm_event_word_attr(&amount, 999, &attr), -EINVAL);
 	assert_int_equal(nm_event_word_attr(&amount, 1000, &attr), 0);
 	assert_int_equal(attr.sample_type & PERF_SAMPLE_ADDR, 0);
@@ -482,28 +479,4 @@ static void periods_have_bounds(void **state)
 	assert_int_equal(nm_event_word_attr(&access, 16, &attr), 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(terms_become_words),
-		TEST(strange_terms_are_refused),
-		TEST(a_machine_with_software_events_only),
-		TEST(a_cpu_without_a_pmu),
-		TEST(pebs_of_skylake),
-		TEST(one_kind_alone_is_encoded),
-		TEST(sapphire_rapids_has_a_leader),
-		TEST(an_unknown_cpu_by_the_kernels_names),
-		TEST(ibs_follows_kernel_support),
-		TEST(spe_follows_kernel_support),
-		TEST(spe_records_context_switches),
-		TEST(a_named_pmu),
-		TEST(a_named_pmu_that_counts),
-		TEST(a_named_event),
-		TEST(accesses_request_the_decoded_fields),
-		TEST(periods_have_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Arguments of perf_event_open(2), intercepted at syscall(2), and the two descriptors of load
  * events of Sapphire Rapids passed by the helper.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN helper_fixture_teardown
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <linux/perf_event.h>
@@ -156,7 +156,7 @@ static void close_both(const struct nm_event_fds *fds)
 
 /* ---- opening ---- */
 
-static void loads_follow_their_leader(void **state)
+TEST(loads_follow_their_leader)
 {
 	struct nm_event_fds fds = {-1, -1};
 	unsigned before = open_files(getpid());
@@ -184,7 +184,7 @@ static void loads_follow_their_leader(void **state)
 }
 
 /* libpfm4 takes thresholds of 16 bits. */
-static void events_not_encoded_by_libpfm4_are_not_opened(void **state)
+TEST(events_not_encoded_by_libpfm4_are_not_opened)
 {
 	const struct nm_event_request request = {
 		.kind = NM_EVENT_MEMORY,
@@ -197,7 +197,7 @@ static void events_not_encoded_by_libpfm4_are_not_opened(void **state)
 	assert_int_equal(kernel.count, 0);
 }
 
-static void precision_falls_to_the_available_level(void **state)
+TEST(precision_falls_to_the_available_level)
 {
 	for (int most = 3; most >= 1; most--) {
 		struct nm_event_fds fds = {-1, -1};
@@ -216,7 +216,7 @@ static void precision_falls_to_the_available_level(void **state)
  * spelled in the configuration at that time.
  */
 /* SECURITY: open-event */
-static void a_named_event_is_roots_choice(void **state)
+TEST(a_named_event_is_roots_choice)
 {
 	struct helper_fixture *f = *state;
 	struct nm_helper_request request = loads_request();
@@ -264,7 +264,7 @@ static void a_named_event_is_roots_choice(void **state)
 }
 
 /* Without precision a sample has no address. */
-static void no_precision_is_no_event(void **state)
+TEST(no_precision_is_no_event)
 {
 	struct nm_event_fds fds = {-1, -1};
 	unsigned before = open_files(getpid());
@@ -277,7 +277,7 @@ static void no_precision_is_no_event(void **state)
 	assert_int_equal(open_files(getpid()), before);
 }
 
-static void a_refused_leader_ends_it(void **state)
+TEST(a_refused_leader_ends_it)
 {
 	struct nm_event_fds fds = {-1, -1};
 	unsigned before = open_files(getpid());
@@ -288,7 +288,7 @@ static void a_refused_leader_ends_it(void **state)
 	assert_int_equal(open_files(getpid()), before);
 }
 
-static void a_refused_event_takes_its_leader_along(void **state)
+TEST(a_refused_event_takes_its_leader_along)
 {
 	static const int errors[] = {EACCES, EMFILE, ENODATA, EINVAL, EBUSY};
 	struct nm_event_fds fds = {-1, -1};
@@ -365,7 +365,7 @@ static void served_stop(const struct served *served)
 	assert_int_equal(waitpid(served->server, &status, 0), served->server);
 }
 
-static void both_descriptors_are_passed(void **state)
+TEST(both_descriptors_are_passed)
 {
 	const struct nm_helper_request request = loads_request();
 	struct served served = served_start(*state);
@@ -385,7 +385,7 @@ static void both_descriptors_are_passed(void **state)
 	served_stop(&served);
 }
 
-static void a_partial_open_does_not_leak(void **state)
+TEST(a_partial_open_does_not_leak)
 {
 	const struct nm_helper_request request = loads_request();
 	struct nm_event_fds fds = {-2, -2};
@@ -403,7 +403,7 @@ static void a_partial_open_does_not_leak(void **state)
 
 /* Space for one of the two descriptors: neither is kept, the error is reported, and the connection
  * continues. */
-static void no_room_for_both(void **state)
+TEST(no_room_for_both)
 {
 	const struct nm_helper_request request = loads_request();
 	struct nm_event_fds fds = {-2, -2};
@@ -449,7 +449,7 @@ static void send_with(int socket, const struct nm_helper_reply *reply, unsigned 
 	assert_int_equal(sendmsg(socket, &message, 0), sizeof(*reply));
 }
 
-static void unexpected_descriptors_are_closed(void **state)
+TEST(unexpected_descriptors_are_closed)
 {
 	static const struct {
 		struct nm_helper_request request;
@@ -465,7 +465,6 @@ static void unexpected_descriptors_are_closed(void **state)
 	};
 	unsigned before = open_files(getpid());
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		struct nm_event_fds fds = {-2, -2};
 		int pair[2];
@@ -480,23 +479,4 @@ static void unexpected_descriptors_are_closed(void **state)
 	}
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, helper_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(loads_follow_their_leader),
-		TEST(events_not_encoded_by_libpfm4_are_not_opened),
-		TEST(a_named_event_is_roots_choice),
-		TEST(precision_falls_to_the_available_level),
-		TEST(no_precision_is_no_event),
-		TEST(a_refused_leader_ends_it),
-		TEST(a_refused_event_takes_its_leader_along),
-		TEST(both_descriptors_are_passed),
-		TEST(a_partial_open_does_not_leak),
-		TEST(no_room_for_both),
-		TEST(unexpected_descriptors_are_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

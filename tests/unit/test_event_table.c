@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The entry selected for a CPU, and invariants of every entry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "numa-migrd/base.h"
@@ -19,7 +17,7 @@ static const char *table_of(const char *vendor, unsigned family, unsigned model)
 	return nm_event_table_for(&identity)->name;
 }
 
-static void cpus_have_their_entries(void **state)
+TEST(cpus_have_their_entries)
 {
 	static const struct {
 		const char *vendor;
@@ -41,15 +39,13 @@ static void cpus_have_their_entries(void **state)
 		{"HygonGenuine", 0x18, 0, "zen1"},    {"", 0, 0, "generic"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++)
 		assert_string_equal(table_of(cases[i].vendor, cases[i].family, cases[i].model),
 				    cases[i].table);
 }
 
-static void every_table_can_be_reached(void **state)
+TEST(every_table_can_be_reached)
 {
-	(void)state;
 	for (size_t i = 0; i < nm_event_table_count; i++) {
 		const struct nm_event_table *table = &nm_event_tables[i];
 		bool reached = false;
@@ -65,9 +61,8 @@ static void every_table_can_be_reached(void **state)
 	assert_null(nm_event_table_find("z80"));
 }
 
-static void rows_make_sense(void **state)
+TEST(rows_make_sense)
 {
-	(void)state;
 	for (size_t i = 0; i < nm_event_table_count; i++) {
 		const struct nm_event_table *table = &nm_event_tables[i];
 		unsigned of_kind[NM_EVENT_KIND_MAX] = {0};
@@ -93,11 +88,10 @@ static void rows_make_sense(void **state)
 	}
 }
 
-static void identities_are_read(void **state)
+TEST(identities_are_read)
 {
 	struct nm_cpu_identity identity;
 
-	(void)state;
 	assert_int_equal(nm_cpu_identity_parse("processor\t: 0\nvendor_id\t: GenuineIntel\n"
 					       "cpu family\t: 6\nmodel\t\t: 143\n"
 					       "model name\t: Intel(R) Xeon(R)\nstepping\t: 8\n"
@@ -109,7 +103,7 @@ static void identities_are_read(void **state)
 	assert_int_equal(identity.model, 143);
 }
 
-static void strange_identities_are_refused(void **state)
+TEST(strange_identities_are_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -123,21 +117,9 @@ static void strange_identities_are_refused(void **state)
 	};
 	struct nm_cpu_identity identity = {.family = 77};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++)
 		assert_int_equal(nm_cpu_identity_parse(texts[i], &identity), -ENODATA);
 	assert_int_equal(identity.family, 77);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpus_have_their_entries),
-		cmocka_unit_test(every_table_can_be_reached),
-		cmocka_unit_test(rows_make_sense),
-		cmocka_unit_test(identities_are_read),
-		cmocka_unit_test(strange_identities_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

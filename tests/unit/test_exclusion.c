@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The default exclusions: by place and program, and not by a name alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
 
 #include "roster_fixture.h"
 
@@ -90,9 +88,8 @@ static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
 
 /* ---- PID 1 ---- */
 
-static void pid_1_of_the_host_is_never_managed(void **state)
+TEST(pid_1_of_the_host_is_never_managed)
 {
-	(void)state;
 	for (unsigned i = 0; i < 12; i++)
 		run_one(1, 1, 0.9);
 	assert_default(1, NM_EXCLUSION_HOST_INIT);
@@ -104,12 +101,14 @@ static void pid_1_of_the_host_is_never_managed(void **state)
 
 /* ---- containers ---- */
 
-static void reapers_that_start_a_container_are_left_alone(void **state)
+TEST(reapers_that_start_a_container_are_left_alone)
 {
-	static const char *const paths[] = {"/usr/bin/tini",  "/pause",		"/sbin/docker-init",
-					    "/run/podman-init", "/usr/lib/systemd/systemd",
+	static const char *const paths[] = {"/usr/bin/tini",
+					    "/pause",
+					    "/sbin/docker-init",
+					    "/run/podman-init",
+					    "/usr/lib/systemd/systemd",
 					    "/usr/bin/dumb-init (deleted)"};
-	(void)state;
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(paths); i++) {
 		make_first("java", paths[i]); /* with any name */
 		fake_exec(fake, 100);
@@ -122,9 +121,8 @@ static void reapers_that_start_a_container_are_left_alone(void **state)
 
 /* Its name is no reason: every user can set it. */
 /* SECURITY: posing-manager */
-static void a_first_process_that_computes_is_managed(void **state)
+TEST(a_first_process_that_computes_is_managed)
 {
-	(void)state;
 	make_first("tini", "/usr/lib/jvm/bin/java");
 	run_all_for(4);
 	assert_managed(100, true);
@@ -133,9 +131,8 @@ static void a_first_process_that_computes_is_managed(void **state)
 	assert_managed(100, true);
 }
 
-static void a_first_process_waits_until_its_program_is_known(void **state)
+TEST(a_first_process_waits_until_its_program_is_known)
 {
-	(void)state;
 	make_first("postgres", "/usr/lib/postgresql/bin/postgres");
 	fake_asked.late = 2;
 	run_all(0.5);
@@ -148,9 +145,8 @@ static void a_first_process_waits_until_its_program_is_known(void **state)
 }
 
 /* A container is not left unmanaged because nobody answers. */
-static void without_an_answer_the_name_decides(void **state)
+TEST(without_an_answer_the_name_decides)
 {
-	(void)state;
 	make_first("postgres", "/usr/bin/tini");
 	fake_asked.program = -EPERM;
 	run_all_for(4);
@@ -164,9 +160,8 @@ static void without_an_answer_the_name_decides(void **state)
 	assert_managed(100, true);
 }
 
-static void the_same_program_elsewhere_is_managed(void **state)
+TEST(the_same_program_elsewhere_is_managed)
 {
-	(void)state;
 	name(100, "pause");
 	run_program("/home/user/pause");
 	run_all_for(4);
@@ -174,9 +169,8 @@ static void the_same_program_elsewhere_is_managed(void **state)
 }
 
 /* busybox is init, or any other program. */
-static void a_file_of_several_programs_is_told_by_its_command(void **state)
+TEST(a_file_of_several_programs_is_told_by_its_command)
 {
-	(void)state;
 	make_first("awk", "/bin/busybox");
 	run_all_for(4);
 	assert_managed(100, true);
@@ -185,9 +179,8 @@ static void a_file_of_several_programs_is_told_by_its_command(void **state)
 	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
 }
 
-static void a_program_is_read_again_after_exec(void **state)
+TEST(a_program_is_read_again_after_exec)
 {
-	(void)state;
 	make_first("tini", "/usr/bin/tini");
 	run_all_for(4);
 	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
@@ -199,9 +192,8 @@ static void a_program_is_read_again_after_exec(void **state)
 }
 
 /* A name that changes leaves the program known: nothing is managed and left alone in turns. */
-static void a_name_that_changes_does_not_suspend_management(void **state)
+TEST(a_name_that_changes_does_not_suspend_management)
 {
-	(void)state;
 	make_first("python3", "/usr/bin/python3.11");
 	run_all_for(4);
 	for (unsigned i = 0; i < 30; i++) {
@@ -213,18 +205,16 @@ static void a_name_that_changes_does_not_suspend_management(void **state)
 
 /* ---- managers of users ---- */
 
-static void the_service_manager_of_a_user_is_left_alone(void **state)
+TEST(the_service_manager_of_a_user_is_left_alone)
 {
-	(void)state;
 	put_in(100, "/user.slice/user-1000.slice/user@1000.service/init.scope");
 	run_program("/usr/lib/systemd/systemd");
 	run_all_for(4);
 	assert_default(100, NM_EXCLUSION_USER_MANAGER);
 }
 
-static void what_a_user_runs_is_managed(void **state)
+TEST(what_a_user_runs_is_managed)
 {
-	(void)state;
 	put_in(100, "/user.slice/user-1000.slice/user@1000.service/app.slice/job.service");
 	put_in(200, "/user.slice/user-1000.slice/user@1000.service/init.scope");
 	run_all_for(4);
@@ -234,9 +224,8 @@ static void what_a_user_runs_is_managed(void **state)
 
 /* ---- our own programs ---- */
 
-static void our_own_programs_are_never_managed(void **state)
+TEST(our_own_programs_are_never_managed)
 {
-	(void)state;
 	include_command("numa-migrctl");
 	name(100, "numa-migrctl");
 	run_program("/usr/bin/numa-migrctl");
@@ -245,9 +234,8 @@ static void our_own_programs_are_never_managed(void **state)
 }
 
 /* SECURITY: posing-manager */
-static void a_program_with_our_name_is_managed(void **state)
+TEST(a_program_with_our_name_is_managed)
 {
-	(void)state;
 	name(100, "numa-migrctl");
 	run_program("/home/user/solver");
 	run_all_for(4);
@@ -256,9 +244,8 @@ static void a_program_with_our_name_is_managed(void **state)
 
 /* ---- before exec ---- */
 
-static void a_child_of_pid_1_is_left_alone_before_exec(void **state)
+TEST(a_child_of_pid_1_is_left_alone_before_exec)
 {
-	(void)state;
 	fake_fork(fake, 1, 300)->flags = BEFORE_EXEC;
 	fake_fork(fake, 1, 301)->flags = BEFORE_EXEC;
 	fake_fork(fake, 1, 302); /* systemd-executor has executed something */
@@ -275,17 +262,15 @@ static void a_child_of_pid_1_is_left_alone_before_exec(void **state)
 }
 
 /* A daemon that was forked without exec and was adopted by PID 1 computes. */
-static void an_adopted_daemon_is_managed(void **state)
+TEST(an_adopted_daemon_is_managed)
 {
-	(void)state;
 	fake_get(fake, 100)->flags = BEFORE_EXEC;
 	run_all_for(4);
 	assert_managed(100, true);
 }
 
-static void children_of_reapers_are_left_alone_before_exec(void **state)
+TEST(children_of_reapers_are_left_alone_before_exec)
 {
-	(void)state;
 	make_first("tini", "/usr/bin/tini");
 	run_all_for(4);
 	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
@@ -297,9 +282,8 @@ static void children_of_reapers_are_left_alone_before_exec(void **state)
 }
 
 /* The manager sleeps, so that nothing is known of it but its name. */
-static void children_of_sleeping_managers_are_left_alone_before_exec(void **state)
+TEST(children_of_sleeping_managers_are_left_alone_before_exec)
 {
-	(void)state;
 	name(100, "systemd");
 	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
 	fake_fork(fake, 200, 301)->flags = BEFORE_EXEC;
@@ -314,9 +298,8 @@ static void children_of_sleeping_managers_are_left_alone_before_exec(void **stat
 }
 
 /* Servers that fork one process per connection: none of them has called exec. */
-static void children_of_a_program_that_computes_are_managed(void **state)
+TEST(children_of_a_program_that_computes_are_managed)
 {
-	(void)state;
 	make_first("postgres", "/usr/bin/postgres");
 	fake_asked.late = 2;
 	run_all(0.5);
@@ -330,9 +313,8 @@ static void children_of_a_program_that_computes_are_managed(void **state)
 
 /* ---- the configuration ---- */
 
-static void an_include_with_the_command_overrides(void **state)
+TEST(an_include_with_the_command_overrides)
 {
-	(void)state;
 	make_first("tini", "/usr/bin/tini");
 	configure("targets: { include = ( { cgroup = \"/\"; } ); };");
 	run_all_for(4);
@@ -346,40 +328,12 @@ static void an_include_with_the_command_overrides(void **state)
 }
 
 /* SECURITY: posing-manager */
-static void what_computes_is_asked_once(void **state)
+TEST(what_computes_is_asked_once)
 {
-	(void)state;
 	make_first("postgres", "/usr/bin/postgres");
 	uint64_t before = fake_asked.tickets;
 	run_all_for(100);
 	assert_int_equal(fake_asked.tickets - before, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(pid_1_of_the_host_is_never_managed),
-		TEST(reapers_that_start_a_container_are_left_alone),
-		TEST(a_first_process_that_computes_is_managed),
-		TEST(a_first_process_waits_until_its_program_is_known),
-		TEST(without_an_answer_the_name_decides),
-		TEST(the_same_program_elsewhere_is_managed),
-		TEST(a_file_of_several_programs_is_told_by_its_command),
-		TEST(a_program_is_read_again_after_exec),
-		TEST(a_name_that_changes_does_not_suspend_management),
-		TEST(the_service_manager_of_a_user_is_left_alone),
-		TEST(what_a_user_runs_is_managed),
-		TEST(our_own_programs_are_never_managed),
-		TEST(a_program_with_our_name_is_managed),
-		TEST(a_child_of_pid_1_is_left_alone_before_exec),
-		TEST(an_adopted_daemon_is_managed),
-		TEST(children_of_reapers_are_left_alone_before_exec),
-		TEST(children_of_sleeping_managers_are_left_alone_before_exec),
-		TEST(children_of_a_program_that_computes_are_managed),
-		TEST(an_include_with_the_command_overrides),
-		TEST(what_computes_is_asked_once),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

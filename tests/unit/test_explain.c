@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The reason why a process is not managed, and that org.numamigrd1(5) lists all of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <sched.h>
 
@@ -35,16 +33,14 @@ static void configure(const char *text)
 	config = changed;
 }
 
-static void a_managed_process_is_managed(void **state)
+TEST(a_managed_process_is_managed)
 {
-	(void)state;
 	run_all(0.5);
 	assert_explained(100, NM_ELIGIBILITY_MANAGED, "it is managed");
 }
 
-static void the_pattern_that_excludes_it_is_named(void **state)
+TEST(the_pattern_that_excludes_it_is_named)
 {
-	(void)state;
 	configure("targets: { exclude = ( { command = \"other\"; }, { command = \"prog1*\"; user = "
 		  "\"1000\"; } ); };");
 	run_all(0.5);
@@ -54,9 +50,8 @@ static void the_pattern_that_excludes_it_is_named(void **state)
 }
 
 /* Patterns are foreign text for the terminal of the reader. */
-static void a_pattern_is_escaped(void **state)
+TEST(a_pattern_is_escaped)
 {
-	(void)state;
 	configure("targets: { exclude = ( { command = \"prog\x1b*\"; }, { command = \"*0\"; unit = "
 		  "\"*\"; }, { cgroup = \"/\"; } ); };");
 	run_all(0.5);
@@ -66,9 +61,8 @@ static void a_pattern_is_escaped(void **state)
 	assert_explained(100, NM_ELIGIBILITY_EXCLUDED, "[p\\x1b]rog*");
 }
 
-static void what_is_not_included_is_no_target(void **state)
+TEST(what_is_not_included_is_no_target)
 {
-	(void)state;
 	configure("targets: { include = ( { command = \"prog2*\"; } ); };");
 	run_all(0.5);
 	assert_explained(100, NM_ELIGIBILITY_NOT_TARGET, "no pattern of targets.include");
@@ -78,9 +72,8 @@ static void what_is_not_included_is_no_target(void **state)
 }
 
 /* The CPU is blamed only if it is the CPU. */
-static void memory_and_cpu_are_told_apart(void **state)
+TEST(memory_and_cpu_are_told_apart)
 {
-	(void)state;
 	fake_get(fake, 200)->rss_kb = 2048;
 	run_all(0.9);
 	assert_explained(200, NM_ELIGIBILITY_SMALL, "2.0 MiB is less than targets.min_rss_mb");
@@ -98,9 +91,8 @@ static void memory_and_cpu_are_told_apart(void **state)
 }
 
 /* It is managed from that age on, and not only when it is read again for another reason. */
-static void a_young_program_waits_for_its_age(void **state)
+TEST(a_young_program_waits_for_its_age)
 {
-	(void)state;
 	run_all(0.5);
 	const uint64_t began_ns = nm_roster_process(roster, 100)->started_ns;
 	double age_s = (double)(fake->now_ns - began_ns) / (double)NM_NSEC_PER_SEC;
@@ -118,9 +110,8 @@ static void a_young_program_waits_for_its_age(void **state)
 }
 
 /* The reason does not contradict the CPU use that it shows. */
-static void a_process_that_becomes_busy_is_checked_again(void **state)
+TEST(a_process_that_becomes_busy_is_checked_again)
 {
-	(void)state;
 	for (unsigned i = 0; i < 12; i++)
 		run_all(0.02);
 	assert_explained(100, NM_ELIGIBILITY_IDLE, "it used 6.0 % of a CPU, less than");
@@ -133,9 +124,8 @@ static void a_process_that_becomes_busy_is_checked_again(void **state)
 	assert_explained(100, NM_ELIGIBILITY_MANAGED, "");
 }
 
-static void reasons_of_threads_are_found_without_the_first(void **state)
+TEST(reasons_of_threads_are_found_without_the_first)
 {
-	(void)state;
 	for (uint32_t tid = 101; tid <= 102; tid++)
 		fake_get(fake, tid)->policy = SCHED_FIFO;
 	fake_exit(fake, 100);
@@ -149,9 +139,8 @@ static void reasons_of_threads_are_found_without_the_first(void **state)
 			 NM_ELIGIBILITY_PINNED);
 }
 
-static void a_release_is_the_reason(void **state)
+TEST(a_release_is_the_reason)
 {
-	(void)state;
 	run_all(0.5);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	assert_explained(100, NM_ELIGIBILITY_RELEASED, "released");
@@ -159,11 +148,10 @@ static void a_release_is_the_reason(void **state)
 
 /* ---- the manual page ---- */
 
-static void every_reason_is_documented(void **state)
+TEST_BETWEEN(NULL, NULL, every_reason_is_documented)
 {
 	FILE *file = fopen(NM_SOURCE_DIR "/man/org.numamigrd1.5", "re");
 	nm_autofree char *page = calloc(1, 1 << 16);
-	(void)state;
 	assert_true(file && page && fread(page, 1, (1 << 16) - 1, file) > 0);
 	(void)fclose(file);
 	for (unsigned i = NM_ELIGIBILITY_MANAGED + 1; i < NM_ELIGIBILITY_MAX; i++) {
@@ -176,21 +164,4 @@ static void every_reason_is_documented(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_managed_process_is_managed),
-		TEST(the_pattern_that_excludes_it_is_named),
-		TEST(a_pattern_is_escaped),
-		TEST(what_is_not_included_is_no_target),
-		TEST(memory_and_cpu_are_told_apart),
-		TEST(a_young_program_waits_for_its_age),
-		TEST(a_process_that_becomes_busy_is_checked_again),
-		TEST(reasons_of_threads_are_found_without_the_first),
-		TEST(a_release_is_the_reason),
-		cmocka_unit_test(every_reason_is_documented),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

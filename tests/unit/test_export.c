@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Metrics as text: order, labels, numbers; and consistency with the manual page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP begin
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 
@@ -34,9 +32,8 @@ static void assert_has(const char *expected)
 }
 
 /* All values of a metric follow its help text. */
-static void test_text(void **state)
+TEST(test_text)
 {
-	(void)state;
 	statistics.parts |= 1U << NM_PART_PAGES | 1U << NM_PART_SOURCE;
 	statistics.tally.verdicts[NM_VERDICT_IMPROVED] = 3;
 	statistics.pages.verdicts[NM_VERDICT_IMPROVED] = 1000000000000;
@@ -58,13 +55,12 @@ static void test_text(void **state)
 }
 
 /* Unavailable values are omitted, not 0; a metric without values has no header. */
-static void test_unavailable(void **state)
+TEST(test_unavailable)
 {
 	const struct nm_node_row nodes[] = {
 		{.node = 0, .load = (double)NAN, .threads = -1, .access_share = (double)NAN},
 		{.node = 7, .load = (double)INFINITY, .threads = -1, .access_share = (double)NAN},
 	};
-	(void)state;
 	statistics.parts |= 1U << NM_PART_TASKS;
 	statistics.tally.local_share = (double)NAN;
 	nm_autofree char *text = nm_statistics_metrics(&statistics, nodes, NM_ARRAY_SIZE(nodes));
@@ -76,9 +72,8 @@ static void test_unavailable(void **state)
 }
 
 /* SECURITY: labels */
-static void test_hostile_label(void **state)
+TEST(test_hostile_label)
 {
-	(void)state;
 	statistics.service.source = "a\"b\\c\nd";
 	assert_has(",source=\"a\\\"b\\\\c\\nd\",");
 }
@@ -92,11 +87,10 @@ static void assert_number(double value)
 	assert_true(strtod(strchr(line, ' '), NULL) == value);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	static const double numbers[] = {0,	  1,	1e-9,	    1.0 / 3, 123456789,
 					 1.5e300, -2.5, 4294967296, 0.7,     9007199254740991};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(numbers); i++)
 		assert_number(numbers[i]);
 }
@@ -119,9 +113,8 @@ static const struct nm_statistic *first_of(const struct nm_statistic *row)
 }
 
 /* The first row of a metric describes it; all rows have a value for each label. */
-static void test_names(void **state)
+TEST_BETWEEN(NULL, NULL, test_names)
 {
-	(void)state;
 	for (size_t i = 0; i < nm_statistic_count; i++) {
 		const struct nm_statistic *row = &nm_statistic_rows[i], *first;
 		if (!row->metric)
@@ -151,11 +144,10 @@ static char *read_page(void)
 }
 
 /* Each is documented with its kind, its labels and its help text. */
-static void test_manual_page(void **state)
+TEST_BETWEEN(NULL, NULL, test_manual_page)
 {
 	nm_autofree char *page = read_page();
 	size_t items = 0, metrics = 0;
-	(void)state;
 	for (size_t i = 0; i < nm_statistic_count; i++) {
 		const struct nm_statistic *row = &nm_statistic_rows[i];
 		char expected[512], labels[128] = "";
@@ -176,15 +168,4 @@ static void test_manual_page(void **state)
 	assert_int_equal(items, metrics);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_text, begin),
-		cmocka_unit_test_setup(test_unavailable, begin),
-		cmocka_unit_test_setup(test_hostile_label, begin),
-		cmocka_unit_test_setup(test_numbers, begin),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_manual_page),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

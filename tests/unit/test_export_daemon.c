@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The metrics file of a running daemon; promtool must accept it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP world_open
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -54,9 +52,8 @@ static double value_of(const char *text, const char *series)
 }
 
 /* Policy "auto" extends intervals while no process waits for a home. */
-static void metrics_are_written_during_an_interval(void **state)
+TEST(metrics_are_written_during_an_interval)
 {
-	(void)state;
 	begin();
 	config()->threads.policy = NM_POLICY_AUTO;
 	live(40);
@@ -76,10 +73,9 @@ static void metrics_are_written_during_an_interval(void **state)
 	assert_true(value_of(text, "numa_migrd_placed_processes") >= 0);
 }
 
-static void exported_values_match_the_daemon(void **state)
+TEST(exported_values_match_the_daemon)
 {
 	struct nm_tally *tally = &world.daemon.tally;
-	(void)state;
 	begin();
 	const char *path = use_file("x.prom");
 	live(40);
@@ -106,10 +102,9 @@ static void exported_values_match_the_daemon(void **state)
 }
 
 /* node_exporter runs as another user and must always find a complete file. */
-static void the_file_is_world_readable(void **state)
+TEST(the_file_is_world_readable)
 {
 	struct stat st;
-	(void)state;
 	begin();
 	const char *path = use_file("x.prom");
 	mode_t before = umask(0077);
@@ -130,10 +125,9 @@ static void tick_when_due(unsigned times)
 }
 
 /* An error is logged once, and again when it is resolved. */
-static void errors_are_logged_once(void **state)
+TEST(errors_are_logged_once)
 {
 	char directory[FIXTURE_PATH + 16];
-	(void)state;
 	begin();
 	(void)use_file("none/x.prom");
 	tick_when_due(5);
@@ -145,11 +139,10 @@ static void errors_are_logged_once(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-static void the_configuration_file_can_be_replaced(void **state)
+TEST(the_configuration_file_can_be_replaced)
 {
 	struct stat st;
 	char old[NM_CONFIG_PATH_BYTES];
-	(void)state;
 	begin();
 	(void)snprintf(old, sizeof(old), "%s", use_file("a.prom"));
 	nm_exporter_tick(&world.daemon);
@@ -166,10 +159,9 @@ static void the_configuration_file_can_be_replaced(void **state)
 }
 
 /* As soon as it is enabled, and then once per period. */
-static void the_file_is_written_once_per_period(void **state)
+TEST(the_file_is_written_once_per_period)
 {
 	struct stat st;
-	(void)state;
 	begin();
 	const char *path = use_file("x.prom");
 	nm_exporter_tick(&world.daemon);
@@ -182,10 +174,9 @@ static void the_file_is_written_once_per_period(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-static void promtool_accepts_the_file(void **state)
+TEST(promtool_accepts_the_file)
 {
 	char command[512];
-	(void)state;
 	if (system("command -v promtool >/dev/null") != 0) {
 		print_message("promtool (Debian's package prometheus) is not installed\n");
 		skip();
@@ -204,20 +195,4 @@ static void promtool_accepts_the_file(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(exported_values_match_the_daemon),
-		TEST(the_file_is_world_readable),
-		TEST(metrics_are_written_during_an_interval),
-		TEST(the_file_is_world_readable),
-		TEST(errors_are_logged_once),
-		TEST(the_configuration_file_can_be_replaced),
-		TEST(the_file_is_written_once_per_period),
-		TEST(promtool_accepts_the_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

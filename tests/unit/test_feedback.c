@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The feedback of IMAR²: gain, neutral change, rollback, T, postponed verdicts, accumulated
  * losses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "feedback_fixture.h"
 
@@ -36,9 +34,8 @@ static bool near(double value, double expected)
 	return fabs(value - expected) < 1e-9;
 }
 
-static void without_a_move_t_stays(void **state)
+TEST(without_a_move_t_stays)
 {
-	(void)state;
 	machine->config.general.interval_s = 2;
 	look();
 	speed(0, 1);
@@ -51,9 +48,8 @@ static void without_a_move_t_stays(void **state)
 	nm_feedback_free(NULL);
 }
 
-static void a_gain_halves_t(void **state)
+TEST(a_gain_halves_t)
 {
-	(void)state;
 	machine->config.general.interval_s = 3;
 	assert_int_equal(after_move(100, 100.1), NM_FEEDBACK_GAIN);
 	assert_true(result.may_propose && result.interval_s == 1.5);
@@ -65,9 +61,8 @@ static void a_gain_halves_t(void **state)
 	assert_true(result.interval_s == 1);
 }
 
-static void a_heavy_loss_is_undone_and_doubles_t(void **state)
+TEST(a_heavy_loss_is_undone_and_doubles_t)
 {
-	(void)state;
 	assert_int_equal(after_move(100, 89.9), NM_FEEDBACK_ROLL_BACK);
 	assert_false(result.may_propose);
 	assert_true(result.interval_s == 2);
@@ -79,9 +74,8 @@ static void a_heavy_loss_is_undone_and_doubles_t(void **state)
 }
 
 /* A changed interval takes effect at once. */
-static void a_changed_interval_resets_t(void **state)
+TEST(a_changed_interval_resets_t)
 {
-	(void)state;
 	assert_int_equal(after_move(100, 50), NM_FEEDBACK_ROLL_BACK);
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 2);
 	machine->config.general.interval_s = 3;
@@ -91,9 +85,8 @@ static void a_changed_interval_resets_t(void **state)
 }
 
 /* The recovery would halve T and cancel the doubling. */
-static void the_interval_after_a_rollback_has_no_verdict(void **state)
+TEST(the_interval_after_a_rollback_has_no_verdict)
 {
-	(void)state;
 	assert_int_equal(after_move(100, 50), NM_FEEDBACK_ROLL_BACK);
 	nm_feedback_moved(feedback, snapshot, 8, 20, true);
 	speed(2, 100);
@@ -101,9 +94,8 @@ static void the_interval_after_a_rollback_has_no_verdict(void **state)
 	assert_true(result.may_propose && result.interval_s == 2);
 }
 
-static void a_swap_is_one_decision(void **state)
+TEST(a_swap_is_one_decision)
 {
-	(void)state;
 	look();
 	move(7, 10);
 	move(7, 20);
@@ -116,9 +108,8 @@ static void a_swap_is_one_decision(void **state)
 
 /* ---- scope of the performance ---- */
 
-static void other_processes_do_not_affect_the_verdict(void **state)
+TEST(other_processes_do_not_affect_the_verdict)
 {
-	(void)state;
 	look();
 	move(7, 20);
 	speed(0, 1);
@@ -131,9 +122,8 @@ static void other_processes_do_not_affect_the_verdict(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
 }
 
-static void global_is_the_sum_of_all(void **state)
+TEST(global_is_the_sum_of_all)
 {
-	(void)state;
 	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	assert_int_equal(after_move(100, 71), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_move(100, 69), NM_FEEDBACK_ROLL_BACK);
@@ -147,9 +137,8 @@ static void global_is_the_sum_of_all(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
 }
 
-static void moved_is_a_geometric_mean(void **state)
+TEST(moved_is_a_geometric_mean)
 {
-	(void)state;
 	look();
 	move(7, 10);
 	move(7, 20);
@@ -160,9 +149,8 @@ static void moved_is_a_geometric_mean(void **state)
 	assert_true(result.before == 300 && near(result.after, 451));
 }
 
-static void only_threads_measured_twice_count(void **state)
+TEST(only_threads_measured_twice_count)
 {
-	(void)state;
 	look();
 	move(7, 10);
 	machine->figures[1].recent_latency_samples = 1;
@@ -179,9 +167,8 @@ static void only_threads_measured_twice_count(void **state)
 	assert_true(result.before == 100);
 }
 
-static void no_common_thread_is_kept(void **state)
+TEST(no_common_thread_is_kept)
 {
-	(void)state;
 	look();
 	move(7, 20);
 	for (size_t i = 0; i < 3; i++)
@@ -191,9 +178,8 @@ static void no_common_thread_is_kept(void **state)
 	assert_true(result.may_propose);
 }
 
-static void earlier_events_are_dropped(void **state)
+TEST(earlier_events_are_dropped)
 {
-	(void)state;
 	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
 	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	speed(0, 0);
@@ -201,9 +187,8 @@ static void earlier_events_are_dropped(void **state)
 	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
 }
 
-static void a_different_metric_cannot_be_compared(void **state)
+TEST(a_different_metric_cannot_be_compared)
 {
-	(void)state;
 	look();
 	move(7, 20);
 	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
@@ -230,9 +215,8 @@ static void add_threads(unsigned count)
 	}
 }
 
-static void a_changed_thread_count_postpones_the_verdict_twice(void **state)
+TEST(a_changed_thread_count_postpones_the_verdict_twice)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	look();
 	move(7, 20);
@@ -250,9 +234,8 @@ static void a_changed_thread_count_postpones_the_verdict_twice(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_NONE);
 }
 
-static void a_quarter_is_within_the_limit(void **state)
+TEST(a_quarter_is_within_the_limit)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	add_threads(1);
 	look();
@@ -272,9 +255,8 @@ static void a_quarter_is_within_the_limit(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_KEEP);
 }
 
-static void the_paper_never_postpones(void **state)
+TEST(the_paper_never_postpones)
 {
-	(void)state;
 	look();
 	move(7, 20);
 	add_threads(9);
@@ -283,9 +265,8 @@ static void the_paper_never_postpones(void **state)
 
 /* ---- small losses ---- */
 
-static void small_losses_multiply(void **state)
+TEST(small_losses_multiply)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
 	assert_true(near(result.losses, 0.96));
@@ -298,9 +279,8 @@ static void small_losses_multiply(void **state)
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_ROLL_BACK);
 }
 
-static void a_gain_forgives_losses(void **state)
+TEST(a_gain_forgives_losses)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	after_move(100, 92);
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
@@ -309,9 +289,8 @@ static void a_gain_forgives_losses(void **state)
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_ROLL_BACK);
 }
 
-static void the_paper_keeps_repeated_losses(void **state)
+TEST(the_paper_keeps_repeated_losses)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(after_move(100, 91), NM_FEEDBACK_KEEP);
 }
@@ -337,9 +316,8 @@ static bool rolls_back(size_t judgement)
 	return nm_change_kind(&result.judgements[judgement].change) == NM_VERDICT_ROLLED_BACK;
 }
 
-static void losses_are_attributed_to_their_tenant(void **state)
+TEST(losses_are_attributed_to_their_tenant)
 {
-	(void)state;
 	assert_int_equal(after_two_moves(10, 101), NM_FEEDBACK_ROLL_BACK);
 	assert_int_equal(result.nr_judgements, 2);
 	assert_true(rolls_back(0) && near(result.judgements[0].figure, 0.55));
@@ -349,9 +327,8 @@ static void losses_are_attributed_to_their_tenant(void **state)
 }
 
 /* A gain of another process does not hide it. */
-static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
+TEST(a_gain_of_one_tenant_does_not_hide_a_loss)
 {
-	(void)state;
 	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_ROLL_BACK);
 	assert_false(rolls_back(0));
 	assert_true(rolls_back(1));
@@ -362,9 +339,8 @@ static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 	assert_true(rolls_back(0) && rolls_back(1));
 }
 
-static void small_losses_are_counted_per_tenant(void **state)
+TEST(small_losses_are_counted_per_tenant)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(after_two_moves(92, 100), NM_FEEDBACK_KEEP);
@@ -375,9 +351,8 @@ static void small_losses_are_counted_per_tenant(void **state)
 	assert_true(near(result.judgements[1].losses, 0.99));
 }
 
-static void an_idle_tenants_losses_are_remembered(void **state)
+TEST(an_idle_tenants_losses_are_remembered)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
 	machine->figures[2].run_share = 0;
@@ -389,9 +364,8 @@ static void an_idle_tenants_losses_are_remembered(void **state)
 	assert_true(near(result.losses, 0.92 * 0.92));
 }
 
-static void a_reused_number_begins_without_losses(void **state)
+TEST(a_reused_number_begins_without_losses)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
 	assert_int_equal(machine->processes[1].pid, 20);
@@ -401,9 +375,8 @@ static void a_reused_number_begins_without_losses(void **state)
 	assert_true(near(result.losses, 0.92));
 }
 
-static void a_new_program_is_not_compared_with_its_predecessor(void **state)
+TEST(a_new_program_is_not_compared_with_its_predecessor)
 {
-	(void)state;
 	speed(2, 100);
 	look();
 	move(7, 20);
@@ -413,35 +386,4 @@ static void a_new_program_is_not_compared_with_its_predecessor(void **state)
 	assert_true(isnan(result.figure));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(without_a_move_t_stays),
-		TEST(a_gain_halves_t),
-		TEST(a_heavy_loss_is_undone_and_doubles_t),
-		TEST(a_changed_interval_resets_t),
-		TEST(the_interval_after_a_rollback_has_no_verdict),
-		TEST(a_swap_is_one_decision),
-		TEST(other_processes_do_not_affect_the_verdict),
-		TEST(global_is_the_sum_of_all),
-		TEST(moved_is_a_geometric_mean),
-		TEST(only_threads_measured_twice_count),
-		TEST(no_common_thread_is_kept),
-		TEST(earlier_events_are_dropped),
-		TEST(a_different_metric_cannot_be_compared),
-		TEST(a_changed_thread_count_postpones_the_verdict_twice),
-		TEST(a_quarter_is_within_the_limit),
-		TEST(the_paper_never_postpones),
-		TEST(small_losses_multiply),
-		TEST(a_gain_forgives_losses),
-		TEST(the_paper_keeps_repeated_losses),
-		TEST(losses_are_attributed_to_their_tenant),
-		TEST(a_gain_of_one_tenant_does_not_hide_a_loss),
-		TEST(small_losses_are_counted_per_tenant),
-		TEST(an_idle_tenants_losses_are_remembered),
-		TEST(a_reused_number_begins_without_losses),
-		TEST(a_new_program_is_not_compared_with_its_predecessor),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

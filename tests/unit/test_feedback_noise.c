@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The noise gate: changes of a process without a move are no verdict. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "feedback_fixture.h"
 #include "numa-migrd/base.h"
@@ -46,9 +44,8 @@ static void tremble(double factor, int intervals)
 }
 
 /* With 32 changes: 2 × 1.4826 × ln 1.1 × 1.25 = 0.353. */
-static void changes_within_the_noise_are_kept(void **state)
+TEST(changes_within_the_noise_are_kept)
 {
-	(void)state;
 	tremble(1.1, 42);
 	assert_int_equal(after_move(110, 80), NM_FEEDBACK_KEEP);
 	assert_true(near(result.noise, 2 * 1.4826 * log(1.1) * 1.25));
@@ -59,17 +56,15 @@ static void changes_within_the_noise_are_kept(void **state)
 }
 
 /* With up to 8 changes it is twice as wide. */
-static void few_changes_widen_the_noise_estimate(void **state)
+TEST(few_changes_widen_the_noise_estimate)
 {
-	(void)state;
 	tremble(1.1, 7);
 	assert_int_equal(after_move(110, 64), NM_FEEDBACK_KEEP);
 	assert_true(near(result.noise, 2 * 1.4826 * log(1.1) * 2));
 }
 
-static void without_the_gate_noise_counts(void **state)
+TEST(without_the_gate_noise_counts)
 {
-	(void)state;
 	machine->config.rules.noise_gate = 0;
 	tremble(1.1, 8);
 	assert_int_equal(after_move(110, 85), NM_FEEDBACK_ROLL_BACK);
@@ -77,18 +72,16 @@ static void without_the_gate_noise_counts(void **state)
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
 }
 
-static void a_steady_machine_is_judged_sharply(void **state)
+TEST(a_steady_machine_is_judged_sharply)
 {
-	(void)state;
 	tremble(1, 8);
 	assert_int_equal(after_move(100, 100.5), NM_FEEDBACK_GAIN);
 	assert_int_equal(after_move(100, 89), NM_FEEDBACK_ROLL_BACK);
 }
 
 /* Then the spread is assumed to be 5 %. */
-static void two_changes_give_no_noise_estimate(void **state)
+TEST(two_changes_give_no_noise_estimate)
 {
-	(void)state;
 	tremble(1.01, 3);
 	move(7);
 	speed(2, 109);
@@ -100,9 +93,8 @@ static void two_changes_give_no_noise_estimate(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_GAIN);
 }
 
-static void a_phase_change_does_not_blur_the_record(void **state)
+TEST(a_phase_change_does_not_blur_the_record)
 {
-	(void)state;
 	tremble(1, 4);
 	speed(2, 900);
 	look();
@@ -114,9 +106,8 @@ static void a_phase_change_does_not_blur_the_record(void **state)
 }
 
 /* Changes caused by our own moves are not noise. */
-static void intervals_with_moves_do_not_count_as_noise(void **state)
+TEST(intervals_with_moves_do_not_count_as_noise)
 {
-	(void)state;
 	tremble(1, 6);
 	for (int i = 0; i < 10; i++) {
 		move(7 + (uint64_t)i);
@@ -126,9 +117,8 @@ static void intervals_with_moves_do_not_count_as_noise(void **state)
 	}
 }
 
-static void the_noise_of_another_metric_is_dropped(void **state)
+TEST(the_noise_of_another_metric_is_dropped)
 {
-	(void)state;
 	tremble(1.5, 40);
 	machine->config.threads.performance = NM_PERFORMANCE_INTENSITY;
 	look();
@@ -137,18 +127,16 @@ static void the_noise_of_another_metric_is_dropped(void **state)
 	assert_true(result.noise == 0);
 }
 
-static void global_noise_is_of_the_sum(void **state)
+TEST(global_noise_is_of_the_sum)
 {
-	(void)state;
 	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	tremble(2, 43);
 	assert_int_equal(after_move(100, 40), NM_FEEDBACK_KEEP);
 	assert_true(near(result.noise, 2 * 1.4826 * log(4.0 / 3) * 1.25));
 }
 
-static void noise_does_not_accumulate_to_losses(void **state)
+TEST(noise_does_not_accumulate_to_losses)
 {
-	(void)state;
 	machine->config.rules.paper = false;
 	tremble(1.04, 40);
 	for (int i = 0; i < 4; i++) {
@@ -229,11 +217,10 @@ static struct tally live_many(int kind, double sigma, double factor)
 
 /* The shipped rules, with moves without effect: of 2,800 verdicts each, almost none is a gain or
  * loss. */
-static void noise_does_not_accelerate_or_roll_back(void **state)
+TEST(noise_does_not_accelerate_or_roll_back)
 {
 	const double sigmas[] = {0.01, 0.03, 0.1};
 	static const char *const names[] = {"white noise", "random walk", "bursts"};
-	(void)state;
 	machine->config.rules.noise_gate = 3;
 	machine->config.rules.paper = false;
 	for (int kind = 0; kind < KINDS; kind++)
@@ -248,18 +235,16 @@ static void noise_does_not_accelerate_or_roll_back(void **state)
 }
 
 /* Shows that the test above can fail: with the published rules every other verdict is a gain. */
-static void without_the_gate_noise_accelerates_and_rolls_back(void **state)
+TEST(without_the_gate_noise_accelerates_and_rolls_back)
 {
-	(void)state;
 	machine->config.rules.noise_gate = 0;
 	struct tally tally = live_many(WHITE, 0.1, 1);
 	assert_true(tally.gains * 3 > tally.verdicts);
 	assert_true(tally.undone * 5 > tally.verdicts);
 }
 
-static void a_real_fall_is_found(void **state)
+TEST(a_real_fall_is_found)
 {
-	(void)state;
 	machine->config.rules.noise_gate = 3;
 	for (int kind = 0; kind < KINDS; kind++) {
 		struct tally tally = live_many(kind, 0.005, 0.88);
@@ -273,13 +258,12 @@ static void a_real_fall_is_found(void **state)
 }
 
 /* An improvement must exceed the noise, and at least 1 %. */
-static void a_gain_must_exceed_the_noise(void **state)
+TEST(a_gain_must_exceed_the_noise)
 {
 	static const struct {
 		double gate, after;
 		bool gain;
 	} cases[] = {{2, 104, false}, {2, 140, true}, {0, 100.5, false}, {0, 102, true}};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		machine->config.rules.noise_gate = cases[i].gate;
 		(void)after_move(100, cases[i].after);
@@ -291,24 +275,4 @@ static void a_gain_must_exceed_the_noise(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(a_gain_must_exceed_the_noise),
-		TEST(changes_within_the_noise_are_kept),
-		TEST(few_changes_widen_the_noise_estimate),
-		TEST(without_the_gate_noise_counts),
-		TEST(a_steady_machine_is_judged_sharply),
-		TEST(two_changes_give_no_noise_estimate),
-		TEST(a_phase_change_does_not_blur_the_record),
-		TEST(intervals_with_moves_do_not_count_as_noise),
-		TEST(the_noise_of_another_metric_is_dropped),
-		TEST(global_noise_is_of_the_sum),
-		TEST(noise_does_not_accumulate_to_losses),
-		TEST(noise_does_not_accelerate_or_roll_back),
-		TEST(without_the_gate_noise_accelerates_and_rolls_back),
-		TEST(a_real_fall_is_found),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

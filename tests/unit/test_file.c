@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -29,10 +28,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void a_file_is_read_whole_or_not_at_all(void **state)
+TEST(a_file_is_read_whole_or_not_at_all)
 {
 	char text[6];
-	(void)state;
 	fixture_file(root, "five", "12345");
 	assert_int_equal(nm_read_text(directory, "five", text, sizeof(text)), 5);
 	assert_string_equal(text, "12345");
@@ -45,11 +43,10 @@ static void a_file_is_read_whole_or_not_at_all(void **state)
 }
 
 /* A pipe returns its current content and no more at once. */
-static void partial_reads_are_joined(void **state)
+TEST(partial_reads_are_joined)
 {
 	char text[64];
 	int ends[2];
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_DIRECT), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(nm_write_all(ends[1], "packet ", 7), 0);
@@ -59,18 +56,16 @@ static void partial_reads_are_joined(void **state)
 	close(ends[0]);
 }
 
-static void kernel_files_are_written_where_they_are(void **state)
+TEST(kernel_files_are_written_where_they_are)
 {
-	(void)state;
 	fixture_file(root, "knob", "1");
 	assert_int_equal(nm_write_text(directory, "knob", "0"), 0);
 	assert_string_equal(fixture_read(root, "knob"), "0");
 	assert_int_equal(nm_write_text(directory, "missing", "0"), -ENOENT);
 }
 
-static void a_file_is_replaced_at_once(void **state)
+TEST(a_file_is_replaced_at_once)
 {
-	(void)state;
 	assert_int_equal(nm_replace_own(directory, "marks", "one\n", 4), 0);
 	assert_string_equal(fixture_read(root, "marks"), "one\n");
 	fixture_file(root, "marks.new", "left by a death");
@@ -80,10 +75,9 @@ static void a_file_is_replaced_at_once(void **state)
 }
 
 /* SECURITY: full-disk */
-static void the_old_file_stays_if_the_disk_is_full(void **state)
+TEST(the_old_file_stays_if_the_disk_is_full)
 {
 	struct rlimit old;
-	(void)state;
 	assert_int_equal(nm_replace_own(directory, "marks", "one\n", 4), 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	struct rlimit limit = {.rlim_cur = 3, .rlim_max = old.rlim_max};
@@ -98,10 +92,9 @@ static void the_old_file_stays_if_the_disk_is_full(void **state)
 }
 
 /* After a manual --restore the service must be able to read the remaining files. */
-static void files_created_by_root_belong_to_the_service(void **state)
+TEST(files_created_by_root_belong_to_the_service)
 {
 	struct stat status;
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("needs root to change the owner of a directory: skipped\n");
 		skip();
@@ -115,9 +108,8 @@ static void files_created_by_root_belong_to_the_service(void **state)
 }
 
 /* SECURITY: new-files */
-static void a_file_writable_by_others_is_rejected(void **state)
+TEST(a_file_writable_by_others_is_rejected)
 {
-	(void)state;
 	fixture_file(root, "mine", "x");
 	assert_int_equal(fchmodat(directory, "mine", 0600, 0), 0);
 	int fd = nm_open_own(directory, "mine", O_RDONLY);
@@ -132,18 +124,4 @@ static void a_file_writable_by_others_is_rejected(void **state)
 	assert_int_equal(nm_open_own(directory, "mine", O_RDONLY), -EPERM);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_file_is_read_whole_or_not_at_all),
-		TEST(partial_reads_are_joined),
-		TEST(kernel_files_are_written_where_they_are),
-		TEST(a_file_is_replaced_at_once),
-		TEST(the_old_file_stays_if_the_disk_is_full),
-		TEST(files_created_by_root_belong_to_the_service),
-		TEST(a_file_writable_by_others_is_rejected),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

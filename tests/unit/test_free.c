@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How many CPUs of a node are free, and which ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "numa-migrd/policy.h"
@@ -52,45 +50,40 @@ static void at_home(int cpu)
 	machine_thread(machine, 10, cpu, 1);
 }
 
-static void a_wandering_thread_occupies_only_one_cpu(void **state)
+TEST(a_wandering_thread_occupies_only_one_cpu)
 {
-	(void)state;
 	at_home(4);
 	assert_free(BUSY(0.52, 0.48, 1, 1), ".f..");
 	/* The home CPU of a thread is not chosen while there is another one. */
 	assert_free(BUSY(0.48, 0.52, 1, 1), ".f..");
 }
 
-static void three_migrating_threads_leave_one_cpu_of_four(void **state)
+TEST(three_migrating_threads_leave_one_cpu_of_four)
 {
-	(void)state;
 	at_home(4);
 	at_home(5);
 	at_home(7);
 	assert_free(BUSY(0.8, 0.8, 0.6, 0.8), "..f.");
 }
 
-static void idle_cpus_rank_first(void **state)
+TEST(idle_cpus_rank_first)
 {
-	(void)state;
 	at_home(4);
 	assert_free(BUSY(0.5, 0.5, 0.01, 0), ".fii");
 	assert_free(BUSY(1, 0.01, 1, 1), ".i..");
 	assert_free(BUSY(0, 0, 0, 0), ".iii");
 }
 
-static void less_than_one_cpu_is_not_free(void **state)
+TEST(less_than_one_cpu_is_not_free)
 {
-	(void)state;
 	assert_free(BUSY(0.55, 0.55, 1, 1), "....");
 	assert_free(BUSY(0.52, 0.52, 1, 1), "f...");
 	machine->config.rules.free_max = 0.01;
 	assert_free(BUSY(0.52, 0.52, 1, 1), "....");
 }
 
-static void a_thread_home_is_not_a_free_cpu(void **state)
+TEST(a_thread_home_is_not_a_free_cpu)
 {
-	(void)state;
 	at_home(4);
 	at_home(5);
 	assert_free(BUSY(0.5, 0.5, 1, 1), "f...");
@@ -99,38 +92,33 @@ static void a_thread_home_is_not_a_free_cpu(void **state)
 	assert_free(BUSY(0.5, 0.5, 0.5, 0.5), "....");
 }
 
-static void partly_idle_cpus_do_not_add_up(void **state)
+TEST(partly_idle_cpus_do_not_add_up)
 {
-	(void)state;
 	assert_free(BUSY(0.7, 0.7, 0.7, 0.7), "....");
 	assert_free(BUSY(0.66, 0.7, 0.7, 0.7), "f...");
 }
 
-static void an_unknown_load_counts_as_busy(void **state)
+TEST(an_unknown_load_counts_as_busy)
 {
-	(void)state;
 	assert_free(BUSY(NAN, 0.5, 1, 1), "....");
 	assert_free(BUSY(NAN, 0.5, 0.5, NAN), ".f..");
 }
 
-static void an_unusable_cpu_is_not_free(void **state)
+TEST(an_unusable_cpu_is_not_free)
 {
-	(void)state;
 	hwloc_bitmap_clr(machine->topology->usable, 4);
 	assert_free(BUSY(0, 0.5, 0.9, 1), "....");
 }
 
-static void the_paper_profile_judges_each_batch(void **state)
+TEST(the_paper_profile_judges_each_batch)
 {
-	(void)state;
 	machine_paper(&machine->config);
 	machine->config.rules.free_max = 0.05;
 	assert_free(BUSY(0.5, 0.5, 0.01, 0.5), "..i.");
 }
 
-static void a_narrow_affinity_is_judged_by_its_cpus(void **state)
+TEST(a_narrow_affinity_is_judged_by_its_cpus)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	assert_free(BUSY(0.5, 0.5, 1, 1), "f...");
 	machine_allow(machine, 0, "0-3,4,6");
@@ -146,9 +134,8 @@ static void a_narrow_affinity_is_judged_by_its_cpus(void **state)
 }
 
 /* The second thread moves to its memory, beside the first one that changes its CPU there. */
-static void a_second_thread_follows_its_memory(void **state)
+TEST(a_second_thread_follows_its_memory)
 {
-	(void)state;
 	struct nm_proposals proposals = {0};
 	struct nm_rng rng;
 	nm_rng_seed(&rng, 7);
@@ -163,22 +150,4 @@ static void a_second_thread_follows_its_memory(void **state)
 	nm_proposals_clear(&proposals);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_wandering_thread_occupies_only_one_cpu),
-		TEST(three_migrating_threads_leave_one_cpu_of_four),
-		TEST(idle_cpus_rank_first),
-		TEST(less_than_one_cpu_is_not_free),
-		TEST(a_thread_home_is_not_a_free_cpu),
-		TEST(partly_idle_cpus_do_not_add_up),
-		TEST(an_unknown_load_counts_as_busy),
-		TEST(an_unusable_cpu_is_not_free),
-		TEST(the_paper_profile_judges_each_batch),
-		TEST(a_narrow_affinity_is_judged_by_its_cpus),
-		TEST(a_second_thread_follows_its_memory),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

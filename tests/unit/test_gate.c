@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/gate.h"
 #include "../support/interval.h"
@@ -44,17 +42,15 @@ static const struct nm_move away = {.thread = 0, .node_from = 0, .node_to = 1};
 static const struct nm_move both[] = {{.thread = 0, .node_from = 0, .node_to = 1},
 				      {.thread = 1, .node_from = 1, .node_to = 0}};
 
-static void gain_is_the_rise_as_a_share_of_all_accesses(void **state)
+TEST(gain_is_the_rise_as_a_share_of_all_accesses)
 {
-	(void)state;
 	take();
 	assert_true(nm_gate_gain(snapshot, &away, 1) == 0.4);
 	assert_true(nm_gate_gain(snapshot, both, 2) == -0.3);
 }
 
-static void equal_nodes_gain_nothing(void **state)
+TEST(equal_nodes_gain_nothing)
 {
-	(void)state;
 	take();
 	const struct nm_move move = {.thread = 0, .node_from = 0, .node_to = 2};
 	assert_true(nm_gate_gain(snapshot, &move, 1) == 0);
@@ -62,18 +58,16 @@ static void equal_nodes_gain_nothing(void **state)
 	assert_true(moves_pass_gate(snapshot, &away, 1, 0, 0));
 }
 
-static void a_gain_equal_to_the_margin_is_rejected(void **state)
+TEST(a_gain_equal_to_the_margin_is_rejected)
 {
-	(void)state;
 	take();
 	assert_true(moves_pass_gate(snapshot, &away, 1, 0.375, 0));
 	assert_false(moves_pass_gate(snapshot, &away, 1, 0.4, 0));
 	assert_false(moves_pass_gate(snapshot, both, 2, 0, 0));
 }
 
-static void a_swap_counts_tickets_of_both_threads(void **state)
+TEST(a_swap_counts_tickets_of_both_threads)
 {
-	(void)state;
 	machine_touch(machine, 1, 1, 30);
 	take();
 	assert_true(moves_pass_gate(snapshot, both, 2, 0.05, 0));
@@ -82,9 +76,8 @@ static void a_swap_counts_tickets_of_both_threads(void **state)
 	assert_false(moves_pass_gate(snapshot, both, 2, 0.05, 0));
 }
 
-static void unknown_accesses_justify_no_move(void **state)
+TEST(unknown_accesses_justify_no_move)
 {
-	(void)state;
 	for (unsigned k = 0; k < 4; k++)
 		machine->accesses[k] = NAN;
 	machine->figures[0].access_total = NAN;
@@ -94,9 +87,8 @@ static void unknown_accesses_justify_no_move(void **state)
 	assert_true(nm_gate_gain(snapshot, both, 2) == -1);
 }
 
-static void surplus_is_the_gain_beyond_the_margin(void **state)
+TEST(surplus_is_the_gain_beyond_the_margin)
 {
-	(void)state;
 	take();
 	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[0], 0, 1, 0, 0) == 40);
 	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[0], 0, 1, 0.25, 0) == 15);
@@ -104,12 +96,10 @@ static void surplus_is_the_gain_beyond_the_margin(void **state)
 }
 
 /* 40 of 100 samples more there than here; the standard deviation is √(70 + 30) = 10. */
-static void a_gain_must_exceed_chance(void **state)
+TEST(a_gain_must_exceed_chance)
 {
-	(void)state;
-	struct nm_snap_thread thread = {.accesses = (double[]){30, 70, 0, 0},
-					.access_total = 100,
-					.access_samples = 100};
+	struct nm_snap_thread thread = {
+		.accesses = (double[]){30, 70, 0, 0}, .access_total = 100, .access_samples = 100};
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 10);
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 5) < 0);
 	/* The same from 25 % of the samples, each of which represents four accesses: √(100 × 4). */
@@ -121,14 +111,12 @@ static void a_gain_must_exceed_chance(void **state)
 }
 
 /* Two hops from its memory, on a ring: one hop is half of the way. */
-static void a_hop_towards_a_full_node_counts(void **state)
+TEST(a_hop_towards_a_full_node_counts)
 {
-	(void)state;
 	static const unsigned ring[4][4] = {
 		{10, 20, 30, 20}, {20, 10, 20, 30}, {30, 20, 10, 20}, {20, 30, 20, 10}};
-	struct nm_snap_thread thread = {.accesses = (double[]){0, 0, 100, 0},
-					.access_total = 100,
-					.access_samples = 100};
+	struct nm_snap_thread thread = {
+		.accesses = (double[]){0, 0, 100, 0}, .access_total = 100, .access_samples = 100};
 	for (unsigned k = 0; k < 16; k++)
 		machine->topology->distance[k] = ring[k / 4][k % 4];
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 0) == 100);
@@ -137,18 +125,4 @@ static void a_hop_towards_a_full_node_counts(void **state)
 	assert_true(nm_surplus_of(machine->topology, &thread, 1, 0, 0, 0) == -100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(gain_is_the_rise_as_a_share_of_all_accesses),
-		TEST(equal_nodes_gain_nothing),
-		TEST(a_gain_equal_to_the_margin_is_rejected),
-		TEST(a_swap_counts_tickets_of_both_threads),
-		TEST(unknown_accesses_justify_no_move),
-		TEST(surplus_is_the_gain_beyond_the_margin),
-		TEST(a_gain_must_exceed_chance),
-		TEST(a_hop_towards_a_full_node_counts),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

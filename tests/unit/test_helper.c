@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The privileged operations on a /proc of the test, and the client of the protocol. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP helper_fixture_setup
+#define TEAR_DOWN helper_fixture_teardown
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -38,7 +38,7 @@ static const char *saved(const struct helper_fixture *f)
 /* ---- requests ---- */
 
 /* SECURITY: service, helper-socket */
-static void malformed_requests_are_refused(void **state)
+TEST(malformed_requests_are_refused)
 {
 	struct nm_helper_request request = helper_fixture_balancing(1);
 
@@ -54,7 +54,7 @@ static void malformed_requests_are_refused(void **state)
 }
 
 /* SECURITY: service, open-event */
-static void only_the_fixed_list_opens(void **state)
+TEST(only_the_fixed_list_opens)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_KIND_MAX, 1);
 
@@ -72,7 +72,7 @@ static void only_the_fixed_list_opens(void **state)
 }
 
 /* SECURITY: open-event */
-static void only_hardware_events_of_this_machine_open(void **state)
+TEST(only_hardware_events_of_this_machine_open)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
 	struct helper_fixture *f = *state;
@@ -95,7 +95,7 @@ static void only_hardware_events_of_this_machine_open(void **state)
 
 /* The daemon may not choose another PMU. */
 /* SECURITY: open-event */
-static void a_named_pmu_is_roots_choice(void **state)
+TEST(a_named_pmu_is_roots_choice)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1);
 	struct helper_fixture *f = *state;
@@ -118,7 +118,7 @@ static void a_named_pmu_is_roots_choice(void **state)
 	assert_true(serve(f, request) < 0); /* the kernel has no type 4242 */
 }
 
-static void balancing_takes_three_values(void **state)
+TEST(balancing_takes_three_values)
 {
 	assert_int_equal(serve(*state, helper_fixture_balancing(-2)), -EINVAL);
 	assert_int_equal(serve(*state, helper_fixture_balancing(2)), -EINVAL);
@@ -134,7 +134,7 @@ static void assert_refused(struct helper_fixture *f)
 }
 
 /* SECURITY: helper-socket */
-static void without_configuration_nothing_is_allowed(void **state)
+TEST(without_configuration_nothing_is_allowed)
 {
 	struct helper_fixture *f = *state;
 
@@ -143,7 +143,7 @@ static void without_configuration_nothing_is_allowed(void **state)
 	assert_refused(f);
 }
 
-static void defaults_and_errors_grant_no_permission(void **state)
+TEST(defaults_and_errors_grant_no_permission)
 {
 	struct helper_fixture *f = *state;
 
@@ -155,7 +155,7 @@ static void defaults_and_errors_grant_no_permission(void **state)
 }
 
 /* SECURITY: balancing */
-static void only_its_setting_permits_balancing(void **state)
+TEST(only_its_setting_permits_balancing)
 {
 	struct helper_fixture *f = *state;
 
@@ -167,7 +167,7 @@ static void only_its_setting_permits_balancing(void **state)
 }
 
 /* SECURITY: administrator */
-static void others_configuration_is_refused(void **state)
+TEST(others_configuration_is_refused)
 {
 	static const mode_t writable[] = {0664, 0646, 0666};
 	struct helper_fixture *f = *state;
@@ -186,7 +186,7 @@ static void others_configuration_is_refused(void **state)
 }
 
 /* SECURITY: administrator */
-static void only_a_regular_file_is_accepted(void **state)
+TEST(only_a_regular_file_is_accepted)
 {
 	struct helper_fixture *f = *state;
 	char real[FIXTURE_PATH];
@@ -214,7 +214,7 @@ static int setup_balancing(void **state)
 	return r;
 }
 
-static void balancing_is_set_and_restored(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, balancing_is_set_and_restored)
 {
 	struct helper_fixture *f = *state;
 
@@ -231,7 +231,7 @@ static void balancing_is_set_and_restored(void **state)
 }
 
 /* Off only, and only if pages are moved. */
-static void managing_it_turns_it_off(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, managing_it_turns_it_off)
 {
 	struct helper_fixture *f = *state;
 
@@ -252,7 +252,7 @@ static void managing_it_turns_it_off(void **state)
 	assert_string_equal(sysctl(f), "1\n");
 }
 
-static void the_first_value_is_restored(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, the_first_value_is_restored)
 {
 	struct helper_fixture *f = *state;
 
@@ -268,7 +268,7 @@ static void the_first_value_is_restored(void **state)
 	assert_string_equal(sysctl(f), "2\n");
 }
 
-static void tier_balancing_is_left_unchanged(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, tier_balancing_is_left_unchanged)
 {
 	struct helper_fixture *f = *state;
 
@@ -284,7 +284,7 @@ static void tier_balancing_is_left_unchanged(void **state)
 	assert_string_equal(sysctl(f), "3\n");
 }
 
-static void a_value_changed_externally_is_kept(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_value_changed_externally_is_kept)
 {
 	struct helper_fixture *f = *state;
 
@@ -295,7 +295,7 @@ static void a_value_changed_externally_is_kept(void **state)
 	assert_string_equal(sysctl(f), "2\n");
 }
 
-static void a_value_already_set_stays(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_value_already_set_stays)
 {
 	struct helper_fixture *f = *state;
 
@@ -308,7 +308,7 @@ static void a_value_already_set_stays(void **state)
 }
 
 /* SECURITY: balancing */
-static void a_value_set_by_others_stays(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_value_set_by_others_stays)
 {
 	struct helper_fixture *f = *state;
 
@@ -321,7 +321,7 @@ static void a_value_set_by_others_stays(void **state)
 }
 
 /* SECURITY: balancing */
-static void a_leftover_state_is_restored(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_leftover_state_is_restored)
 {
 	struct helper_fixture *f = *state;
 
@@ -332,7 +332,7 @@ static void a_leftover_state_is_restored(void **state)
 	assert_string_equal(saved(f), "");
 }
 
-static void a_broken_state_is_dropped(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_broken_state_is_dropped)
 {
 	static const char *const texts[] = {
 		"",    "1\n",	  "one two\n",
@@ -347,7 +347,7 @@ static void a_broken_state_is_dropped(void **state)
 	assert_string_equal(sysctl(f), "0\n");
 }
 
-static void a_linked_state_is_not_followed(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_linked_state_is_not_followed)
 {
 	struct helper_fixture *f = *state;
 	char target[FIXTURE_PATH];
@@ -362,7 +362,7 @@ static void a_linked_state_is_not_followed(void **state)
 	assert_string_equal(fixture_read(f->root, "bait"), "0 1\n");
 }
 
-static void a_kernel_without_balancing_is_reported(void **state)
+TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_kernel_without_balancing_is_reported)
 {
 	struct helper_fixture *f = *state;
 	char path[FIXTURE_PATH];
@@ -403,25 +403,23 @@ static int call_with(const void *reply, size_t size, struct nm_event_fds *ret_fd
 	return r;
 }
 
-static void replies_are_passed_on(void **state)
+TEST_BETWEEN(NULL, NULL, replies_are_passed_on)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	struct nm_event_fds fd = {-2, -2};
 
-	(void)state;
 	reply.result = -EBUSY;
 	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EBUSY);
 	assert_int_equal(fd.event, -1);
 }
 
 /* SECURITY: helper-answers */
-static void malformed_replies_are_refused(void **state)
+TEST_BETWEEN(NULL, NULL, malformed_replies_are_refused)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	char longer[sizeof(reply) + 1] = {0};
 	struct nm_event_fds fd = {-2, -2};
 
-	(void)state;
 	assert_int_equal(call_with(&reply, sizeof(reply) - 1, &fd), -EPROTO);
 	memcpy(longer, &reply, sizeof(reply));
 	assert_int_equal(call_with(longer, sizeof(longer), &fd), -EPROTO);
@@ -433,14 +431,13 @@ static void malformed_replies_are_refused(void **state)
 }
 
 /* SECURITY: helper-answers */
-static void a_missing_descriptor_is_noticed(void **state)
+TEST_BETWEEN(NULL, NULL, a_missing_descriptor_is_noticed)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	struct wire wire = wire_make();
 	struct nm_event_fds fd = {-2, -2};
 
-	(void)state;
 	assert_int_equal(send(wire.server, &reply, sizeof(reply), 0), sizeof(reply));
 	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -EPROTO);
 	assert_int_equal(fd.event, -2);
@@ -448,13 +445,12 @@ static void a_missing_descriptor_is_noticed(void **state)
 	close(wire.server);
 }
 
-static void a_helper_exit_is_detected(void **state)
+TEST_BETWEEN(NULL, NULL, a_helper_exit_is_detected)
 {
 	struct nm_helper_request request = helper_fixture_balancing(1);
 	struct wire wire = wire_make();
 	struct nm_event_fds fd = {-2, -2};
 
-	(void)state;
 	assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
 	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -ECONNRESET);
 	close(wire.server);
@@ -465,7 +461,7 @@ static void a_helper_exit_is_detected(void **state)
 	close(wire.client);
 }
 
-static void a_missing_helper_is_reported(void **state)
+TEST(a_missing_helper_is_reported)
 {
 	struct helper_fixture *f = *state;
 	char longest[256];
@@ -476,41 +472,4 @@ static void a_missing_helper_is_reported(void **state)
 	assert_int_equal(nm_helper_connect(longest), -ENAMETOOLONG);
 }
 
-#define PLAIN(test)                                                                                \
-	cmocka_unit_test_setup_teardown(test, helper_fixture_setup, helper_fixture_teardown)
-#define BALANCING(test)                                                                            \
-	cmocka_unit_test_setup_teardown(test, setup_balancing, helper_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PLAIN(malformed_requests_are_refused),
-		PLAIN(only_the_fixed_list_opens),
-		PLAIN(only_hardware_events_of_this_machine_open),
-		PLAIN(a_named_pmu_is_roots_choice),
-		PLAIN(balancing_takes_three_values),
-		PLAIN(without_configuration_nothing_is_allowed),
-		PLAIN(defaults_and_errors_grant_no_permission),
-		PLAIN(only_its_setting_permits_balancing),
-		PLAIN(others_configuration_is_refused),
-		PLAIN(only_a_regular_file_is_accepted),
-		BALANCING(balancing_is_set_and_restored),
-		BALANCING(managing_it_turns_it_off),
-		BALANCING(the_first_value_is_restored),
-		BALANCING(a_value_already_set_stays),
-		BALANCING(a_value_set_by_others_stays),
-		BALANCING(a_leftover_state_is_restored),
-		BALANCING(a_broken_state_is_dropped),
-		BALANCING(a_linked_state_is_not_followed),
-		BALANCING(a_kernel_without_balancing_is_reported),
-		BALANCING(tier_balancing_is_left_unchanged),
-		BALANCING(a_value_changed_externally_is_kept),
-		cmocka_unit_test(replies_are_passed_on),
-		cmocka_unit_test(malformed_replies_are_refused),
-		cmocka_unit_test(a_missing_descriptor_is_noticed),
-		cmocka_unit_test(a_helper_exit_is_detected),
-		PLAIN(a_missing_helper_is_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The numa-migrd-helper built beside the test: its command line, and a run as systemd starts it,
  * with requests that it refuses. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,8 +14,6 @@
 #include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "numa-migrd/helper.h"
@@ -65,9 +64,8 @@ static unsigned count_logged(const char *text)
 	return times;
 }
 
-static void wrong_words_are_refused(void **state)
+TEST(wrong_words_are_refused)
 {
-	(void)state;
 	assert_int_equal(run("now"), EX_USAGE);
 	assert_int_equal(count_logged("Usage: numa-migrd-helper"), 1);
 	assert_int_equal(run("--nonsense"), EX_USAGE);
@@ -75,9 +73,8 @@ static void wrong_words_are_refused(void **state)
 	assert_int_equal(count_logged("Usage: numa-migrd-helper"), 1);
 }
 
-static void a_missing_socket_is_reported(void **state)
+TEST(a_missing_socket_is_reported)
 {
-	(void)state;
 	assert_int_equal(run(""), EX_USAGE);
 	assert_int_equal(count_logged("this program is started by numa-migrd-helper.socket"), 1);
 }
@@ -125,20 +122,18 @@ static int exit_of(pid_t child)
 	return WEXITSTATUS(status);
 }
 
-static void another_kind_of_socket_is_refused(void **state)
+TEST(another_kind_of_socket_is_refused)
 {
-	(void)state;
 	assert_int_equal(exit_of(start(SOCK_STREAM)), EX_USAGE);
 	assert_int_equal(count_logged("No listening socket was passed"), 1);
 }
 
 /* Each kind of failure is logged once; the last one ends the connection. */
-static void failures_are_logged_once(void **state)
+TEST(failures_are_logged_once)
 {
 	struct nm_helper_request request = {
 		.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = 2};
 	struct nm_event_fds fds = {-1, -1};
-	(void)state;
 	if (geteuid() != 0 || access(NM_HELPER_STATE_PATH, F_OK) == 0) {
 		print_message("skipped: this needs root, and no helper of the machine's own\n");
 		skip();
@@ -163,15 +158,4 @@ static void failures_are_logged_once(void **state)
 	assert_int_equal(count_logged("(logged once)"), 3);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(wrong_words_are_refused),
-		TEST(a_missing_socket_is_reported),
-		TEST(another_kind_of_socket_is_refused),
-		TEST(failures_are_logged_once),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

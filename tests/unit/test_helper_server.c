@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The server of the helper and its use by the platform, over a real socket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP setup
+#define TEAR_DOWN teardown
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -153,7 +153,7 @@ static const char *sysctl(const struct served *s)
 	return fixture_read(s->f->root, SYSCTL);
 }
 
-static void answers_carry_the_error(void **state)
+TEST(answers_carry_the_error)
 {
 	struct served *s = *state;
 	struct nm_helper_request request = helper_fixture_balancing(7);
@@ -170,7 +170,7 @@ static void answers_carry_the_error(void **state)
 	close(fd);
 }
 
-static void no_request_ends_the_connection(void **state)
+TEST(no_request_ends_the_connection)
 {
 	struct served *s = *state;
 	char bytes[sizeof(struct nm_helper_request) + 1];
@@ -192,7 +192,7 @@ static void no_request_ends_the_connection(void **state)
 }
 
 /* A client that sends without reading cannot block the helper. */
-static void unread_replies_end_the_connection(void **state)
+TEST(unread_replies_end_the_connection)
 {
 	struct served *s = *state;
 	struct nm_helper_request request = helper_fixture_balancing(7);
@@ -212,7 +212,7 @@ static void unread_replies_end_the_connection(void **state)
 }
 
 /* SECURITY: balancing */
-static void the_sysctl_is_restored_with_its_client(void **state)
+TEST(the_sysctl_is_restored_with_its_client)
 {
 	struct served *s = *state;
 
@@ -229,7 +229,7 @@ static void the_sysctl_is_restored_with_its_client(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 }
 
-static void a_restarted_daemon_adopts_the_state(void **state)
+TEST(a_restarted_daemon_adopts_the_state)
 {
 	struct served *s = *state;
 
@@ -246,7 +246,7 @@ static void a_restarted_daemon_adopts_the_state(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 }
 
-static void ending_restores(void **state)
+TEST(ending_restores)
 {
 	struct served *s = *state;
 
@@ -260,7 +260,7 @@ static void ending_restores(void **state)
 	close(fd);
 }
 
-static void starting_restores(void **state)
+TEST(starting_restores)
 {
 	struct served *s = *state;
 
@@ -271,7 +271,7 @@ static void starting_restores(void **state)
 	assert_int_equal(s->failures, 0);
 }
 
-static void the_oldest_excess_connection_is_closed(void **state)
+TEST(the_oldest_excess_connection_is_closed)
 {
 	struct served *s = *state;
 	int fds[NM_HELPER_CLIENTS_MAX + 1] = {0};
@@ -289,7 +289,7 @@ static void the_oldest_excess_connection_is_closed(void **state)
 }
 
 /* SECURITY: helper-socket, open-event */
-static void unauthorized_clients_are_rejected(void **state)
+TEST(unauthorized_clients_are_rejected)
 {
 	struct served *s = *state;
 	int status;
@@ -313,7 +313,7 @@ static void unauthorized_clients_are_rejected(void **state)
 }
 
 /* SECURITY: helper-itself */
-static void the_server_exits_without_clients(void **state)
+TEST(the_server_exits_without_clients)
 {
 	struct served *s = *state;
 
@@ -375,7 +375,7 @@ static struct nm_platform *platform_of(struct served *s)
 	return platform;
 }
 
-static void a_killed_helper_is_replaced(void **state)
+TEST(a_killed_helper_is_replaced)
 {
 	struct served *s = *state;
 	int status;
@@ -397,7 +397,7 @@ static void a_killed_helper_is_replaced(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 }
 
-static void a_withdrawn_permission_is_reported(void **state)
+TEST(a_withdrawn_permission_is_reported)
 {
 	struct served *s = *state;
 	int status;
@@ -426,7 +426,7 @@ static unsigned connections(int listening)
 }
 
 /* Its deadline ends the call, and for a while it is not used again. */
-static void a_helper_that_never_answers_rests(void **state)
+TEST(a_helper_that_never_answers_rests)
 {
 	struct served *s = *state;
 	struct nm_platform *platform = platform_of(s);
@@ -438,7 +438,7 @@ static void a_helper_that_never_answers_rests(void **state)
 	nm_platform_free(platform);
 }
 
-static void without_helper_the_acts_fail(void **state)
+TEST(without_helper_the_acts_fail)
 {
 	struct served *s = *state;
 
@@ -451,7 +451,7 @@ static void without_helper_the_acts_fail(void **state)
 	nm_platform_free(platform);
 }
 
-static void an_event_comes_through(void **state)
+TEST(an_event_comes_through)
 {
 	const struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
 	struct served *s = *state;
@@ -477,7 +477,7 @@ static void an_event_comes_through(void **state)
 
 /* As the user of the daemon at perf_event_paranoid 3: refused by the kernel, opened by the
  * helper. */
-static void a_refused_event_is_opened_by_the_helper(void **state)
+TEST(a_refused_event_is_opened_by_the_helper)
 {
 	struct served *s = *state;
 	int status;
@@ -505,28 +505,4 @@ static void a_refused_event_is_opened_by_the_helper(void **state)
 	assert_int_equal(code, 0);
 }
 
-#define SERVED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVED(answers_carry_the_error),
-		SERVED(no_request_ends_the_connection),
-		SERVED(unread_replies_end_the_connection),
-		SERVED(the_sysctl_is_restored_with_its_client),
-		SERVED(a_restarted_daemon_adopts_the_state),
-		SERVED(ending_restores),
-		SERVED(starting_restores),
-		SERVED(the_oldest_excess_connection_is_closed),
-		SERVED(unauthorized_clients_are_rejected),
-		SERVED(the_server_exits_without_clients),
-		SERVED(a_killed_helper_is_replaced),
-		SERVED(a_withdrawn_permission_is_reported),
-		SERVED(a_helper_that_never_answers_rests),
-		SERVED(without_helper_the_acts_fail),
-		SERVED(an_event_comes_through),
-		SERVED(a_refused_event_is_opened_by_the_helper),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The last decisions: which are stored, which are shown, and their verdicts. */
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
-#include "numa-migrd/history.h"
 #include "../support/machine.h"
 #include "dump_fixture.h"
+#include "numa-migrd/history.h"
 
 static struct nm_history history;
 static struct nm_topology *topology;
@@ -98,9 +97,8 @@ static void list(void)
 	show_document(nm_dump_finish(&dump), "decisions");
 }
 
-static void an_empty_history_shows_nothing(void **state)
+TEST(an_empty_history_shows_nothing)
 {
-	(void)state;
 	list();
 	assert_int_equal(shown.rows, 0);
 	assert_null(nm_history_find(&history, 0));
@@ -109,9 +107,8 @@ static void an_empty_history_shows_nothing(void **state)
 	assert_null(nm_history_find(&history, 1));
 }
 
-static void a_decision_is_shown_and_then_its_verdict(void **state)
+TEST(a_decision_is_shown_and_then_its_verdict)
 {
-	(void)state;
 	decide(1, 8);
 	list();
 	assert_int_equal(shown.rows, 1);
@@ -142,9 +139,8 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_true(shown_number(1, "before") == 2 && shown_number(1, "after") == 3);
 }
 
-static void an_explanation_has_the_journals_fields(void **state)
+TEST(an_explanation_has_the_journals_fields)
 {
-	(void)state;
 	struct nm_history_item item = decision_of(1, 8);
 	item.decision.nr_candidates = 30;
 	item.decision.nr_alternatives = 2;
@@ -172,9 +168,8 @@ static void an_explanation_has_the_journals_fields(void **state)
 }
 
 /* Oldest first; unused ids leave no gap. */
-static void decisions_are_in_their_order(void **state)
+TEST(decisions_are_in_their_order)
 {
-	(void)state;
 	for (uint64_t id = 1; id <= 9; id++)
 		if (id != 5)
 			decide(id, (uint32_t)id);
@@ -185,10 +180,9 @@ static void decisions_are_in_their_order(void **state)
 	assert_shown(8, "decision", "9");
 }
 
-static void the_oldest_entries_expire(void **state)
+TEST(the_oldest_entries_expire)
 {
 	const uint64_t first = 3, all = NM_HISTORY_MAX + 100;
-	(void)state;
 	for (uint64_t id = first; id < first + all; id++)
 		decide(id, 8);
 	assert_int_equal(history.next - history.first, NM_HISTORY_MAX);
@@ -201,9 +195,8 @@ static void the_oldest_entries_expire(void **state)
 	assert_false(nm_history_find(&history, first + NM_HISTORY_MAX)->judged);
 }
 
-static void a_swap_names_both_threads(void **state)
+TEST(a_swap_names_both_threads)
 {
-	(void)state;
 	struct nm_history_item swap = decision_of(1, 50);
 	swap.decision.nr_steps = 2;
 	swap.decision.steps[1] = (struct nm_step){.pid = 7, .tid = 30, .start_ticks = 99};
@@ -214,16 +207,4 @@ static void a_swap_names_both_threads(void **state)
 	assert_shown(1, "partner_comm", "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_empty_history_shows_nothing, begin, end),
-		cmocka_unit_test_setup_teardown(a_decision_is_shown_and_then_its_verdict, begin,
-						end),
-		cmocka_unit_test_setup_teardown(an_explanation_has_the_journals_fields, begin, end),
-		cmocka_unit_test_setup_teardown(decisions_are_in_their_order, begin, end),
-		cmocka_unit_test_setup_teardown(the_oldest_entries_expire, begin, end),
-		cmocka_unit_test_setup_teardown(a_swap_names_both_threads, begin, end),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,13 +1,9 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * Processes that would harm the daemon, its journal or others: the whole daemon on the fakes, with
  * an action on the thread that it is about to move just before each of its calls.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include "dump_fixture.h"
 #include "ticks_fixture.h"
@@ -179,9 +175,8 @@ static void replace(struct fake *fake)
 }
 
 /* SECURITY: reuse */
-static void a_reused_number_is_another_thread(void **state)
+TEST(a_reused_number_is_another_thread)
 {
-	(void)state;
 	disturb_but_at_the_set(replace);
 }
 
@@ -193,9 +188,8 @@ static void replace_unpinned(struct fake *fake)
 }
 
 /* SECURITY: reuse */
-static void an_ordinary_successor_keeps_its_affinity(void **state)
+TEST(an_ordinary_successor_keeps_its_affinity)
 {
-	(void)state;
 	disturb(replace_unpinned);
 }
 
@@ -205,9 +199,8 @@ static void vanish(struct fake *fake)
 }
 
 /* SECURITY: end-anytime */
-static void a_thread_may_end_at_any_time(void **state)
+TEST(a_thread_may_end_at_any_time)
 {
-	(void)state;
 	disturb(vanish);
 }
 
@@ -217,9 +210,8 @@ static void become_other_user(struct fake *fake)
 }
 
 /* SECURITY: end-anytime */
-static void a_process_may_exec_at_any_time(void **state)
+TEST(a_process_may_exec_at_any_time)
 {
-	(void)state;
 	disturb(become_other_user);
 }
 
@@ -233,9 +225,8 @@ static void multiply(struct fake *fake)
 
 /* Children forked at the worst moment inherit narrowed affinities, which are restored. */
 /* SECURITY: forks */
-static void a_process_may_fork_at_any_time(void **state)
+TEST(a_process_may_fork_at_any_time)
 {
-	(void)state;
 	disturb(multiply);
 }
 
@@ -245,9 +236,8 @@ static void pin_itself(struct fake *fake)
 }
 
 /* SECURITY: pin-meanwhile */
-static void an_affinity_set_by_the_thread_stays(void **state)
+TEST(an_affinity_set_by_the_thread_stays)
 {
-	(void)state;
 	disturb_but_at_the_set(pin_itself);
 }
 
@@ -258,9 +248,8 @@ static void lose_its_group(struct fake *fake)
 }
 
 /* SECURITY: groups-vanish */
-static void a_cgroup_may_vanish_at_any_time(void **state)
+TEST(a_cgroup_may_vanish_at_any_time)
 {
-	(void)state;
 	disturb(lose_its_group);
 }
 
@@ -271,9 +260,8 @@ static void shrink_its_cpuset(struct fake *fake)
 }
 
 /* SECURITY: groups-vanish */
-static void a_cpuset_may_shrink_at_any_time(void **state)
+TEST(a_cpuset_may_shrink_at_any_time)
 {
-	(void)state;
 	disturb(shrink_its_cpuset);
 }
 
@@ -288,9 +276,8 @@ static void stop(struct fake *fake)
 
 /* It never arrives. */
 /* SECURITY: stuck */
-static void the_affinity_of_a_stuck_thread_is_restored(void **state)
+TEST(the_affinity_of_a_stuck_thread_is_restored)
 {
-	(void)state;
 	disturb(stop);
 }
 
@@ -302,9 +289,8 @@ static void turn_realtime(struct fake *fake)
 }
 
 /* SECURITY: end-anytime */
-static void a_thread_may_become_realtime_at_any_time(void **state)
+TEST(a_thread_may_become_realtime_at_any_time)
 {
-	(void)state;
 	disturb(turn_realtime);
 }
 
@@ -318,9 +304,8 @@ static void pin_each_second(struct world *w)
 
 /* The daemon does not compete for an affinity. */
 /* SECURITY: managed */
-static void a_constantly_changing_affinity_is_left_alone(void **state)
+TEST(a_constantly_changing_affinity_is_left_alone)
 {
-	(void)state;
 	begin();
 	world->each_second = pin_each_second;
 	service = service_open(world);
@@ -339,9 +324,8 @@ static void be_replaced_each_second(struct world *w)
 }
 
 /* SECURITY: reuse */
-static void a_constantly_reused_number_is_not_managed(void **state)
+TEST(a_constantly_reused_number_is_not_managed)
 {
-	(void)state;
 	begin();
 	world->each_second = be_replaced_each_second;
 	service = service_open(world);
@@ -360,9 +344,8 @@ static void fork_child(struct world *w)
 }
 
 /* SECURITY: forks */
-static void affinities_are_restored_after_a_fork_storm(void **state)
+TEST(affinities_are_restored_after_a_fork_storm)
 {
-	(void)state;
 	begin();
 	world->each_second = fork_child;
 	service = service_open(world);
@@ -423,12 +406,11 @@ static void assert_clean_views(void)
 }
 
 /* SECURITY: managed, names */
-static void a_hostile_name_has_no_effect(void **state)
+TEST(a_hostile_name_has_no_effect)
 {
 	static const char *const names[] = {"x\nMESSAGE=forged", ") R 1 MESSAGE=forged",
 					    "\033[2JMESSAGE=forged", "\xff\xfeMESSAGE=forged",
 					    "\xe2\x80\xaeM=x\xe2\x80\xac"};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
 		begin();
 		struct fake_thread *victim = fake_get(world->fake, VICTIM);
@@ -445,9 +427,8 @@ static void a_hostile_name_has_no_effect(void **state)
 
 /* end() removes the log, so it is checked in a separate run. */
 /* SECURITY: names */
-static void the_journal_stays_clean(void **state)
+TEST(the_journal_stays_clean)
 {
-	(void)state;
 	begin();
 	snprintf(fake_get(world->fake, VICTIM)->comm, 64, "a\nPID=7\033[31m\xff");
 	service = service_open(world);
@@ -458,24 +439,4 @@ static void the_journal_stays_clean(void **state)
 	end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reused_number_is_another_thread),
-		cmocka_unit_test(an_ordinary_successor_keeps_its_affinity),
-		cmocka_unit_test(a_thread_may_end_at_any_time),
-		cmocka_unit_test(a_process_may_exec_at_any_time),
-		cmocka_unit_test(a_process_may_fork_at_any_time),
-		cmocka_unit_test(an_affinity_set_by_the_thread_stays),
-		cmocka_unit_test(a_cgroup_may_vanish_at_any_time),
-		cmocka_unit_test(a_cpuset_may_shrink_at_any_time),
-		cmocka_unit_test(the_affinity_of_a_stuck_thread_is_restored),
-		cmocka_unit_test(a_thread_may_become_realtime_at_any_time),
-		cmocka_unit_test(a_constantly_changing_affinity_is_left_alone),
-		cmocka_unit_test(a_constantly_reused_number_is_not_managed),
-		cmocka_unit_test(affinities_are_restored_after_a_fork_storm),
-		cmocka_unit_test(a_hostile_name_has_no_effect),
-		cmocka_unit_test(the_journal_stays_clean),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* IMAR²: which threads are considered, in which order, and every kind of ticket on both sides of
  * its condition. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "numa-migrd/policy.h"
@@ -103,15 +101,13 @@ static void occupy_all_but(int cpu_a, int cpu_b)
 
 /* ---- selection ---- */
 
-static void no_member_gives_no_proposal(void **state)
+TEST(no_member_gives_no_proposal)
 {
-	(void)state;
 	assert_none();
 }
 
-static void only_slow_threads_are_considered(void **state)
+TEST(only_slow_threads_are_considered)
 {
-	(void)state;
 	machine->config.rules.remote_below = 0;
 	thread(10, 0, 1, 0.81);
 	thread(10, 1, 1, 1.19);
@@ -121,9 +117,8 @@ static void only_slow_threads_are_considered(void **state)
 	only_thread(0);
 }
 
-static void delta_r_is_a_bound_not_a_member(void **state)
+TEST(delta_r_is_a_bound_not_a_member)
 {
-	(void)state;
 	machine->config.rules.remote_below = 0;
 	machine->config.rules.delta_r = 0.5;
 	thread(10, 0, 1, 1);
@@ -133,9 +128,8 @@ static void delta_r_is_a_bound_not_a_member(void **state)
 	only_thread(0);
 }
 
-static void remote_below_on_both_sides(void **state)
+TEST(remote_below_on_both_sides)
 {
-	(void)state;
 	thread(10, 0, 1, 1);
 	machine->config.rules.gate = NM_GATE_PAPER;
 	machine_touch(machine, 0, 0, 99.5);
@@ -145,9 +139,8 @@ static void remote_below_on_both_sides(void **state)
 	assert_none();
 }
 
-static void the_slowest_comes_first(void **state)
+TEST(the_slowest_comes_first)
 {
-	(void)state;
 	machine->config.rules.remote_below = 0;
 	thread(10, 0, 1, 0.4);
 	thread(10, 1, 1, 0.3);
@@ -158,9 +151,8 @@ static void the_slowest_comes_first(void **state)
 	only_thread(1);
 }
 
-static void locality_ranks_with_performance(void **state)
+TEST(locality_ranks_with_performance)
 {
-	(void)state;
 	thread(10, 0, 1, 0.5);
 	thread(10, 1, 1, 1.5);
 	machine_touch(machine, 0, 0, 40);
@@ -170,9 +162,8 @@ static void locality_ranks_with_performance(void **state)
 	only_thread(0);
 }
 
-static void a_thread_without_a_candidate_does_not_count(void **state)
+TEST(a_thread_without_a_candidate_does_not_count)
 {
-	(void)state;
 	thread(10, 0, 1, 0.1);
 	thread(10, 1, 1, 0.2);
 	thread(10, 2, 1, 9);
@@ -182,9 +173,8 @@ static void a_thread_without_a_candidate_does_not_count(void **state)
 	assert_none();
 }
 
-static void invalid_and_barred_threads_are_left_alone(void **state)
+TEST(invalid_and_barred_threads_are_left_alone)
 {
-	(void)state;
 	thread(10, 0, 1, 1);
 	machine->figures[0].recent_latency_samples = 9;
 	assert_none();
@@ -198,9 +188,8 @@ static void invalid_and_barred_threads_are_left_alone(void **state)
 	only_thread(0);
 }
 
-static void an_invalid_sibling_does_not_make_others_slow(void **state)
+TEST(an_invalid_sibling_does_not_make_others_slow)
 {
-	(void)state;
 	machine->config.rules.remote_below = 0;
 	thread(10, 0, 1, 1);
 	thread(10, 1, 1, 1000);
@@ -210,9 +199,8 @@ static void an_invalid_sibling_does_not_make_others_slow(void **state)
 	only_thread(0);
 }
 
-static void without_hardware_locality_decides(void **state)
+TEST(without_hardware_locality_decides)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 1);
 	machine_thread(machine, 10, 1, 0);
 	only_thread(0);
@@ -222,9 +210,8 @@ static void without_hardware_locality_decides(void **state)
 	assert_none();
 }
 
-static void n_threads_are_considered(void **state)
+TEST(n_threads_are_considered)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		thread(10, i, 3 - i / 2, 1);
 	machine->config.rules.n = 3;
@@ -255,26 +242,23 @@ static void one_destination(int memory)
 	occupy_all_but(2, -1);
 }
 
-static void a_single_has_3_at_least(void **state)
+TEST(a_single_has_3_at_least)
 {
-	(void)state;
 	one_destination(0);
 	remember(0, 1, 0.5);
 	assert_single(2, 0, 1);
 	assert_true(proposals.items[0].moves[0].record == 0.5);
 }
 
-static void unknown_memory_counts_as_equal(void **state)
+TEST(unknown_memory_counts_as_equal)
 {
-	(void)state;
 	one_destination(1);
 	assert_single(2, 4, 2);
 	assert_true(isnan(proposals.items[0].moves[0].record));
 }
 
-static void records_within_the_band_are_equal(void **state)
+TEST(records_within_the_band_are_equal)
 {
-	(void)state;
 	one_destination(1);
 	remember(0, 1, 1.049);
 	assert_single(2, 4, 2);
@@ -289,17 +273,15 @@ static void records_within_the_band_are_equal(void **state)
 	assert_single(2, 4, 4);
 }
 
-static void the_record_of_another_node_is_not_asked(void **state)
+TEST(the_record_of_another_node_is_not_asked)
 {
-	(void)state;
 	one_destination(1);
 	remember(0, 3, 2);
 	assert_single(2, 4, 2);
 }
 
-static void a_busy_sibling_halves_q1(void **state)
+TEST(a_busy_sibling_halves_q1)
 {
-	(void)state;
 	machine_free(machine);
 	machine = machine_of_size(2, 2, 2, 8);
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
@@ -341,9 +323,8 @@ static void assert_swap(double preferred, double by_record, double partner, doub
 	assert_true(tickets->total == preferred + by_record + partner + partner_record + slow);
 }
 
-static void a_swap_has_19_at_most(void **state)
+TEST(a_swap_has_19_at_most)
 {
-	(void)state;
 	a_pair(1, 0);
 	remember(0, 1, 2);
 	speed(2, 9);
@@ -353,9 +334,8 @@ static void a_swap_has_19_at_most(void **state)
 	assert_true(proposals.items[0].moves[1].record == 2);
 }
 
-static void q4_needs_a_slow_partner(void **state)
+TEST(q4_needs_a_slow_partner)
 {
-	(void)state;
 	a_pair(1, 0);
 	machine->config.rules.n = 1;
 	speed(1, 0.67);
@@ -367,17 +347,15 @@ static void q4_needs_a_slow_partner(void **state)
 }
 
 /* The published algorithm would look up the record of the partner for γ', its current node. */
-static void the_record_of_the_partner_is_of_its_destination(void **state)
+TEST(the_record_of_the_partner_is_of_its_destination)
 {
-	(void)state;
 	a_pair(1, 1);
 	remember(1, 0, 2);
 	assert_swap(4, 2, 0, 4, 0);
 }
 
-static void settings_are_the_tickets(void **state)
+TEST(settings_are_the_tickets)
 {
-	(void)state;
 	a_pair(1, 0);
 	machine->config.rules.q2 = 100;
 	machine->config.rules.q3_better = 30;
@@ -391,9 +369,8 @@ static void settings_are_the_tickets(void **state)
 
 /* ---- gate ---- */
 
-static void the_gate_considers_both_threads_of_a_swap(void **state)
+TEST(the_gate_considers_both_threads_of_a_swap)
 {
-	(void)state;
 	a_pair(1, 1);
 	machine->config.rules.gate = NM_GATE_BENEFIT;
 	assert_none();
@@ -402,9 +379,8 @@ static void the_gate_considers_both_threads_of_a_swap(void **state)
 }
 
 /* Both prefer node 1, and the remote one accesses it more often. */
-static void locality_settles_no_contest(void **state)
+TEST(locality_settles_no_contest)
 {
-	(void)state;
 	a_pair(1, 1);
 	machine->config.rules.gate = NM_GATE_BENEFIT;
 	machine_touch(machine, 0, 1, 120);
@@ -416,9 +392,8 @@ static void locality_settles_no_contest(void **state)
 }
 
 /* Enough samples show that it works in its caches, so it may move anywhere. */
-static void a_cached_partner_may_move_anywhere(void **state)
+TEST(a_cached_partner_may_move_anywhere)
 {
-	(void)state;
 	a_pair(1, -1);
 	machine->config.rules.gate = NM_GATE_BENEFIT;
 	only_thread(0);
@@ -426,9 +401,8 @@ static void a_cached_partner_may_move_anywhere(void **state)
 	assert_none();
 }
 
-static void users_are_kept_apart(void **state)
+TEST(users_are_kept_apart)
 {
-	(void)state;
 	a_pair(1, 0);
 	machine_process(machine, 20)->uid = 1001;
 	assert_none();
@@ -436,34 +410,4 @@ static void users_are_kept_apart(void **state)
 	only_thread(0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(no_member_gives_no_proposal),
-		TEST(only_slow_threads_are_considered),
-		TEST(delta_r_is_a_bound_not_a_member),
-		TEST(remote_below_on_both_sides),
-		TEST(the_slowest_comes_first),
-		TEST(locality_ranks_with_performance),
-		TEST(a_thread_without_a_candidate_does_not_count),
-		TEST(invalid_and_barred_threads_are_left_alone),
-		TEST(an_invalid_sibling_does_not_make_others_slow),
-		TEST(without_hardware_locality_decides),
-		TEST(n_threads_are_considered),
-		TEST(a_single_has_3_at_least),
-		TEST(unknown_memory_counts_as_equal),
-		TEST(records_within_the_band_are_equal),
-		TEST(the_record_of_another_node_is_not_asked),
-		TEST(a_busy_sibling_halves_q1),
-		TEST(a_swap_has_19_at_most),
-		TEST(q4_needs_a_slow_partner),
-		TEST(the_record_of_the_partner_is_of_its_destination),
-		TEST(settings_are_the_tickets),
-		TEST(the_gate_considers_both_threads_of_a_swap),
-		TEST(locality_settles_no_contest),
-		TEST(a_cached_partner_may_move_anywhere),
-		TEST(users_are_kept_apart),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Invariants of IMAR² on any machine, and over time with its feedback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/any_machine.h"
 #include "../support/gate.h"
@@ -149,9 +147,8 @@ static struct nm_snapshot *propose(void)
 	return snapshot;
 }
 
-static void winners_follow_the_rules_on_any_machine(void **state)
+TEST(winners_follow_the_rules_on_any_machine)
 {
-	(void)state;
 	size_t winners = 0, swaps = 0;
 	for (uint64_t seed = 1; seed <= 3000; seed++) {
 		bool moved[32] = {false};
@@ -198,9 +195,8 @@ static uint64_t fingerprint(uint64_t first_seed, bool masks_known)
 }
 
 /* Computed with one compiler; a deliberate change of the rules changes it. */
-static void one_seed_gives_one_result_in_every_build(void **state)
+TEST(one_seed_gives_one_result_in_every_build)
 {
-	(void)state;
 	uint64_t print = fingerprint(1, false);
 	assert_true(print == fingerprint(1, true));
 	assert_true(print != fingerprint(2, false));
@@ -312,9 +308,8 @@ static struct run settle(uint64_t n, double noise)
 	return run;
 }
 
-static void scattered_threads_move_to_their_memory(void **state)
+TEST(scattered_threads_move_to_their_memory)
 {
-	(void)state;
 	const uint64_t ns[] = {1, 4, 8};
 	for (size_t k = 0; k < NM_ARRAY_SIZE(ns); k++) {
 		unsigned sum = 0, worst = 0, undone = 0;
@@ -332,9 +327,8 @@ static void scattered_threads_move_to_their_memory(void **state)
 }
 
 /* Perfectly placed, but uneven: one thread of each process is inherently slow. */
-static void a_well_placed_machine_stays(void **state)
+TEST(a_well_placed_machine_stays)
 {
-	(void)state;
 	struct run run = {0};
 	for (int i = 0; i < 8; i++)
 		machine_thread(machine, 10 + (uint32_t)i / 4, i, i / 2);
@@ -352,9 +346,8 @@ static void a_well_placed_machine_stays(void **state)
 
 /* With the published rules moves never stop: an inherently slow thread is moved repeatedly, and
  * losses are rolled back. */
-static void the_papers_rules_keep_going(void **state)
+TEST(the_papers_rules_keep_going)
 {
-	(void)state;
 	struct run run = {0};
 	machine_paper(&machine->config);
 	for (int i = 0; i < 8; i++)
@@ -373,15 +366,4 @@ static void the_papers_rules_keep_going(void **state)
 	assert_true(run.moves > 100 && run.undone > 20);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(winners_follow_the_rules_on_any_machine),
-		TEST(one_seed_gives_one_result_in_every_build),
-		TEST(scattered_threads_move_to_their_memory),
-		TEST(a_well_placed_machine_stays),
-		TEST(the_papers_rules_keep_going),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

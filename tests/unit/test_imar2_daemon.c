@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* IMAR² through every stage of the daemon in simulated time: placement, rollback, and their entries
  * in the journal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP world_open
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "daemon_fixture.h"
 #include "numa-migrd/policy.h"
@@ -32,9 +30,8 @@ static unsigned settle(unsigned most)
 	return intervals;
 }
 
-static void misplaced_threads_move_to_their_memory(void **state)
+TEST(misplaced_threads_move_to_their_memory)
 {
-	(void)state;
 	misplace();
 	unsigned intervals = settle(30);
 	live(12); /* the last verdicts */
@@ -64,21 +61,19 @@ static void misplace_users(const unsigned *memory)
 }
 
 /* All want to be on node 0, which has room for two, and stay where they are. */
-static void a_full_node_attracts_no_thread(void **state)
+TEST(a_full_node_attracts_no_thread)
 {
 	static const unsigned memory[NODES] = {0, 0, 0, 0};
-	(void)state;
 	misplace_users(memory);
 	live(40);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
 /* Each thread is counted under the first reason that keeps it out of the lottery. */
-static void reasons_against_candidates_have_an_order(void **state)
+TEST(reasons_against_candidates_have_an_order)
 {
 	const struct nm_config *config = world.daemon.config;
 	struct nm_snap_thread thread = {.main_node = -1, .relative = 1, .local_share = 0.9};
-	(void)state;
 	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread),
 			 NM_CANDIDACY_UNMEASURED);
 	thread.measured = true;
@@ -108,10 +103,9 @@ static uint64_t candidates(enum nm_candidacy kind)
 	return statistics.candidates[kind];
 }
 
-static void status_counts_candidates(void **state)
+TEST(status_counts_candidates)
 {
 	static const unsigned memory[NODES] = {0, 0, 0, 0};
-	(void)state;
 	misplace_users(memory);
 	live_one();
 	assert_int_equal(candidates(NM_CANDIDACY_HELD), CPUS);
@@ -123,9 +117,8 @@ static void status_counts_candidates(void **state)
 }
 
 /* Text and fields of a move and of its verdict. */
-static void the_journal_describes_a_move_completely(void **state)
+TEST(the_journal_describes_a_move_completely)
 {
-	(void)state;
 	misplace();
 	settle(30);
 	live(3);
@@ -177,9 +170,8 @@ static const struct nm_entry *verdict_on(const char *decision)
 	return find_entry(0, NM_MESSAGE_VERDICT, "DECISION", decision);
 }
 
-static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
+TEST(a_move_that_a_change_of_phase_made_bad_is_undone)
 {
-	(void)state;
 	const struct nm_entry *move;
 	misplace();
 	struct worker *worker = follow_memory(&move);
@@ -222,9 +214,8 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 }
 
 /* Its memory moves away again at once, but it stays for threads.cooldown intervals. */
-static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
+TEST(the_cooldown_outlasts_the_rollbacks_verdict)
 {
-	(void)state;
 	const struct nm_entry *move;
 	unsigned intervals = 0;
 	misplace();
@@ -245,9 +236,8 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 
 /* Its program slows down for another reason: too little to roll back the move, but the thread is
  * not faster and is left alone. */
-static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
+TEST(a_neutral_move_without_speedup_starts_a_cooldown)
 {
-	(void)state;
 	const struct nm_entry *move;
 	unsigned intervals = 0;
 	world.daemon.config->rules.history_s = 1;
@@ -266,9 +256,8 @@ static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
 }
 
 /* Each placement found is a gain, so that the search accelerates. */
-static void gains_shorten_t(void **state)
+TEST(gains_shorten_t)
 {
-	(void)state;
 	world.daemon.config->general.interval_s = 4;
 	world.daemon.config->rules.n = 1;
 	misplace();
@@ -281,9 +270,8 @@ static void gains_shorten_t(void **state)
 }
 
 /* Process 1000 falls to 10 % of its speed in the interval after process 1300 was moved. */
-static void a_loss_of_one_tenant_keeps_moves_of_another(void **state)
+TEST(a_loss_of_one_tenant_keeps_moves_of_another)
 {
-	(void)state;
 	const struct nm_entry *move;
 	misplace();
 	follow_memory(&move);
@@ -298,9 +286,8 @@ static void a_loss_of_one_tenant_keeps_moves_of_another(void **state)
 }
 
 /* No thread of a well-placed machine moves, however noisy its metrics are. */
-static void noise_causes_no_moves(void **state)
+TEST(noise_causes_no_moves)
 {
-	(void)state;
 	misplace();
 	settle(30);
 	live(12);
@@ -323,9 +310,8 @@ static const struct nm_entry *last_problem(void)
 	return NULL;
 }
 
-static void missing_counters_fall_back_to_locality_and_are_logged(void **state)
+TEST(missing_counters_fall_back_to_locality_and_are_logged)
 {
-	(void)state;
 	struct nm_source_status *status = &world.daemon.pipeline.source->status;
 	status->has_flops = status->has_dram = false;
 	misplace();
@@ -333,8 +319,8 @@ static void missing_counters_fall_back_to_locality_and_are_logged(void **state)
 	live(20);
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
 	assert_non_null(strstr(last_problem()->text, "threads.performance = \"product\""));
-	assert_non_null(
-		strstr(last_problem()->text, "(not sampled: floating-point operations and memory traffic)"));
+	assert_non_null(strstr(last_problem()->text,
+			       "(not sampled: floating-point operations and memory traffic)"));
 	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "RESULT", "applied");
 	assert_non_null(move);
 	assert_true(has_field(move, "PERFORMANCE_OF", "locality"));
@@ -353,9 +339,8 @@ static void missing_counters_fall_back_to_locality_and_are_logged(void **state)
 }
 
 /* The source counts as failed only if latencies are missing for long. */
-static void a_lull_does_not_trigger_the_fallback(void **state)
+TEST(a_lull_does_not_trigger_the_fallback)
 {
-	(void)state;
 	misplace();
 	settle(30);
 	world.cached = true;
@@ -374,9 +359,8 @@ static void a_lull_does_not_trigger_the_fallback(void **state)
 /* ---- exec ---- */
 
 /* Accesses of the former program are no reason to move the new one. */
-static void an_exec_resets_history(void **state)
+TEST(an_exec_resets_history)
 {
-	(void)state;
 	misplace();
 	settle(30);
 	live(12);
@@ -412,9 +396,8 @@ static unsigned moved_twice_running(void)
 	return twice;
 }
 
-static void the_paper_waits_for_no_verdict(void **state)
+TEST(the_paper_waits_for_no_verdict)
 {
-	(void)state;
 	struct nm_config *config = world.daemon.config;
 	config->rules.gate = NM_GATE_PAPER;
 	config->rules.cooldown = 0;
@@ -477,44 +460,19 @@ static void change_cpus(int (*load)(void *context, struct nm_topology **ret))
 }
 
 /* The performance of a thread on a node is not that on another one with the same index. */
-static void the_record_ends_when_the_nodes_change(void **state)
+TEST(the_record_ends_when_the_nodes_change)
 {
-	(void)state;
 	change_cpus(load_nodes_in_reverse);
 	assert_true(isnan(record_on(0)));
 }
 
 /* The memory of a virtual machine may change every few seconds. */
-static void the_record_outlasts_other_changes(void **state)
+TEST(the_record_outlasts_other_changes)
 {
-	(void)state;
 	change_cpus(load_the_same_nodes);
 	assert_true(record_on(0) > 0);
 	world.fake->online = world.fake->all;
 	fake_cpuset(world.fake, "/", world.fake->all); /* the kernel widens affinities again */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(misplaced_threads_move_to_their_memory),
-		TEST(a_full_node_attracts_no_thread),
-		TEST(reasons_against_candidates_have_an_order),
-		TEST(status_counts_candidates),
-		TEST(the_journal_describes_a_move_completely),
-		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
-		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
-		TEST(a_loss_of_one_tenant_keeps_moves_of_another),
-		TEST(a_neutral_move_without_speedup_starts_a_cooldown),
-		TEST(gains_shorten_t),
-		TEST(noise_causes_no_moves),
-		TEST(missing_counters_fall_back_to_locality_and_are_logged),
-		TEST(a_lull_does_not_trigger_the_fallback),
-		TEST(an_exec_resets_history),
-		TEST(the_paper_waits_for_no_verdict),
-		TEST(the_record_ends_when_the_nodes_change),
-		TEST(the_record_outlasts_other_changes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

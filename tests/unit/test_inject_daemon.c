@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Log messages if memory accesses cannot be made visible. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "fake_mover.h"
 #include "ticks_fixture.h"
@@ -60,7 +58,7 @@ static void reload(const char *settings)
 	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
 }
 
-static void each_refusal_has_its_remedy(void **state)
+TEST(each_refusal_has_its_remedy)
 {
 	static const struct {
 		int error;
@@ -71,7 +69,6 @@ static void each_refusal_has_its_remedy(void **state)
 		{-ECONNREFUSED, "refused; check numa-migrd-helper.socket"},
 		{-EIO, "error; see systemctl status numa-migrd-helper"},
 	};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(refusals); i++) {
 		balancing_error = refusals[i].error;
 		reload(BALANCING);
@@ -81,9 +78,8 @@ static void each_refusal_has_its_remedy(void **state)
 }
 
 /* The helper is started for the request, and may be delayed on a busy machine. */
-static void a_slow_helper_is_retried(void **state)
+TEST(a_slow_helper_is_retried)
 {
-	(void)state;
 	balancing_error = -ETIMEDOUT;
 	reload("parameters: { sampling: { inject = \"numa_balancing\"; }; };");
 	assert_false(service->machine.balancing_unusable);
@@ -96,9 +92,8 @@ static void a_slow_helper_is_retried(void **state)
 }
 
 /* A configured but refused injection shows no accesses. */
-static void a_refused_injection_means_no_sampling_source(void **state)
+TEST(a_refused_injection_means_no_sampling_source)
 {
-	(void)state;
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(nm_lacks_accesses(service));
@@ -110,9 +105,8 @@ static void a_refused_injection_means_no_sampling_source(void **state)
 }
 
 /* The configuration of the helper may change, and it may exit, at any time. */
-static void an_injection_that_ends_is_reported(void **state)
+TEST(an_injection_that_ends_is_reported)
 {
-	(void)state;
 	reload(BALANCING);
 	assert_int_equal(nm_tick(service), 0);
 	assert_false(nm_lacks_accesses(service));
@@ -125,9 +119,8 @@ static void an_injection_that_ends_is_reported(void **state)
 	world_assert_logged(world, "; fix parameters.sampling.inject, or set it to ");
 }
 
-static void balancing_that_cannot_be_switched_is_reported(void **state)
+TEST(balancing_that_cannot_be_switched_is_reported)
 {
-	(void)state;
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(service->machine.balancing_unusable);
@@ -140,16 +133,4 @@ static void balancing_that_cannot_be_switched_is_reported(void **state)
 	assert_int_equal(balancing, -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_refusal_has_its_remedy),
-		TEST(a_slow_helper_is_retried),
-		TEST(a_refused_injection_means_no_sampling_source),
-		TEST(an_injection_that_ends_is_reported),
-		TEST(balancing_that_cannot_be_switched_is_reported),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Isolated CPUs are noticed when they change, with bounded work. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "fixture.h"
 #include "numa-migrd/isolation.h"
@@ -87,9 +85,8 @@ static void partition(const char *name, const char *kind, const char *cpus)
 	fixture_file(root, path, cpus);
 }
 
-static void nothing_is_searched_without_partitions(void **state)
+TEST(nothing_is_searched_without_partitions)
 {
-	(void)state;
 	partition("system.slice", "member\n", "0-7\n");
 	assert_int_equal(follow(0), 1);
 	assert_int_equal(follow(60), 0);
@@ -98,9 +95,8 @@ static void nothing_is_searched_without_partitions(void **state)
 }
 
 /* Noticed by the next call. */
-static void lists_of_the_kernel_are_followed(void **state)
+TEST(lists_of_the_kernel_are_followed)
 {
-	(void)state;
 	assert_int_equal(follow(0), 1);
 	fixture_file(root, "sys/fs/cgroup/cpuset.cpus.isolated", "6-7\n");
 	fixture_file(root, "sys/fs/cgroup/cpuset.cpus.effective", "0-5\n");
@@ -118,9 +114,8 @@ static void lists_of_the_kernel_are_followed(void **state)
 }
 
 /* Before Linux 6.7. */
-static void partitions_are_found_among_the_cgroups(void **state)
+TEST(partitions_are_found_among_the_cgroups)
 {
-	(void)state;
 	assert_int_equal(follow(0), 1);
 	partition("a", "isolated\n", "6-7\n");
 	partition("b", "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n", "0-1\n");
@@ -145,9 +140,8 @@ static void partitions_are_found_among_the_cgroups(void **state)
 }
 
 /* A partition of ordinary CPUs changes what others may use. */
-static void partitions_that_are_not_isolated_are_changes(void **state)
+TEST(partitions_that_are_not_isolated_are_changes)
 {
-	(void)state;
 	assert_int_equal(follow(0), 1);
 	partition("a", "root\n", "4-7\n");
 	fixture_file(root, "sys/fs/cgroup/cpuset.cpus.effective", "0-3\n");
@@ -155,10 +149,9 @@ static void partitions_that_are_not_isolated_are_changes(void **state)
 	assert_string_equal(isolation.isolated, "");
 }
 
-static void work_is_bounded(void **state)
+TEST(work_is_bounded)
 {
 	char name[32];
-	(void)state;
 	for (unsigned i = 0; i < 1500; i++) {
 		(void)snprintf(name, sizeof(name), "sys/fs/cgroup/g%u", i);
 		fixture_directory(root, name);
@@ -185,16 +178,4 @@ static void work_is_bounded(void **state)
 	assert_in_range(most, 500, 600);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(nothing_is_searched_without_partitions),
-		TEST(lists_of_the_kernel_are_followed),
-		TEST(partitions_are_found_among_the_cgroups),
-		TEST(partitions_that_are_not_isolated_are_changes),
-		TEST(work_is_bounded),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

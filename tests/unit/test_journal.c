@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "../support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/journal.h"
@@ -105,9 +103,8 @@ static struct nm_receipt refused(int error, const char *what)
 				   .steps = {{.tried = true, .error = error, .what = what}}};
 }
 
-static void test_migrate_reads_as_a_sentence(void **state)
+TEST(test_migrate_reads_as_a_sentence)
 {
-	(void)state;
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = applied(1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
@@ -135,9 +132,8 @@ static void test_migrate_reads_as_a_sentence(void **state)
 	assert_null(field("ERRNO"));
 }
 
-static void test_pinned_to_one_cpu(void **state)
+TEST(test_pinned_to_one_cpu)
 {
-	(void)state;
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = applied(1);
 	decision.steps[0].target = hwloc_bitmap_alloc();
@@ -150,9 +146,8 @@ static void test_pinned_to_one_cpu(void **state)
 	hwloc_bitmap_free(decision.steps[0].target);
 }
 
-static void test_unavailable_metrics(void **state)
+TEST(test_unavailable_metrics)
 {
-	(void)state;
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = applied(1);
 	decision.steps[0].local_before = NAN;
@@ -168,9 +163,8 @@ static void test_unavailable_metrics(void **state)
 	assert_null(field("NODE_TO"));
 }
 
-static void test_swap_names_both(void **state)
+TEST(test_swap_names_both)
 {
-	(void)state;
 	struct nm_decision decision = swap();
 	struct nm_receipt receipt = applied(2);
 	decision.gain = 0.5;
@@ -187,9 +181,8 @@ static void test_swap_names_both(void **state)
 	assert_true(entry.count <= NM_ENTRY_FIELDS);
 }
 
-static void test_rollback_names_the_decision_it_undoes(void **state)
+TEST(test_rollback_names_the_decision_it_undoes)
 {
-	(void)state;
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = applied(1);
 	decision.kind = NM_DECISION_ROLLBACK;
@@ -202,9 +195,8 @@ static void test_rollback_names_the_decision_it_undoes(void **state)
 	assert_null(field("DRAW"));
 }
 
-static void test_dry_run_would_move(void **state)
+TEST(test_dry_run_would_move)
 {
-	(void)state;
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = refused(-EROFS, "sched_setaffinity");
 	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
@@ -217,9 +209,8 @@ static void test_dry_run_would_move(void **state)
 	assert_field("RESULT", "refused");
 }
 
-static void test_refusals_name_the_thread_and_the_cause(void **state)
+TEST(test_refusals_name_the_thread_and_the_cause)
 {
-	(void)state;
 	static const struct {
 		int error;
 		const char *follows;
@@ -248,9 +239,8 @@ static void test_refusals_name_the_thread_and_the_cause(void **state)
 	}
 }
 
-static void test_half_a_swap(void **state)
+TEST(test_half_a_swap)
 {
-	(void)state;
 	struct nm_decision decision = swap();
 	struct nm_receipt receipt = {
 		.nr_steps = 2,
@@ -284,9 +274,8 @@ static struct nm_verdict verdict(enum nm_verdict_kind kind)
 						.samples_after = 300}}};
 }
 
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
-	(void)state;
 	struct nm_verdict better = verdict(NM_VERDICT_IMPROVED);
 	better.locality_before = 0.5;
 	better.locality_after = 0.97;
@@ -345,9 +334,8 @@ static void test_verdicts(void **state)
 	assert_string_equal(entry.text, "#17 neutral: perf[1234/1240] is back on node 2");
 }
 
-static void test_events_of_moves(void **state)
+TEST(test_events_of_moves)
 {
-	(void)state;
 	static const char *const names[][2] = {
 		[NM_MOVE_FOREIGN] = {"external", "changed externally; no longer managed"},
 		[NM_MOVE_INHERITED] = {"inherited", "restored: inherited from a moved thread"},
@@ -393,10 +381,9 @@ static struct nm_decision home_of_lu(void)
 				    .steps = {{.pid = 4711, .comm = "lu", .node_to = 1}}};
 }
 
-static void test_a_home_names_the_process(void **state)
+TEST(test_a_home_names_the_process)
 {
 	struct nm_decision decision = home_of_lu();
-	(void)state;
 	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_string_equal(entry.text,
 			    "Placed lu[4711] on node 7: remote memory, 20 % expected; 10 threads, "
@@ -419,7 +406,7 @@ static void test_a_home_names_the_process(void **state)
 	assert_message_contains("10.0 CPUs, memory stays (max_gb_of_process) [#2]");
 }
 
-static void test_the_verdict_on_a_home_names_the_process(void **state)
+TEST(test_the_verdict_on_a_home_names_the_process)
 {
 	struct nm_verdict verdict = {.decision = 2,
 				     .of = NM_DECISION_HOME,
@@ -435,7 +422,6 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 						  .alive = true,
 						  .ran_on_node = true,
 						  .node_to = 1}}};
-	(void)state;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text,
 			    "#2 improved: lu[4711] performance +31 %, 24 % saved, 20 % expected, "
@@ -478,9 +464,8 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	assert_message_contains("lu[4711], placed too young to be measured before");
 }
 
-static void test_pages_and_their_verdict(void **state)
+TEST(test_pages_and_their_verdict)
 {
-	(void)state;
 	const struct nm_decision decision = {
 		.id = 5,
 		.kind = NM_DECISION_PAGES,
@@ -558,10 +543,9 @@ static void assert_decision_fits(const struct nm_decision *decision)
 	assert_one_line();
 }
 
-static void test_decisions_about_threads_are_short(void **state)
+TEST(test_decisions_about_threads_are_short)
 {
 	static const int errors[] = {-ESRCH, -ESTALE, -EROFS, -EPERM, -EINVAL, -ENOMEM};
-	(void)state;
 	for (int kind = NM_DECISION_MIGRATE; kind <= NM_DECISION_ROLLBACK; kind++) {
 		struct nm_decision decision = long_decision((enum nm_decision_kind)kind);
 		assert_decision_fits(&decision);
@@ -587,10 +571,9 @@ static void test_decisions_about_threads_are_short(void **state)
 	}
 }
 
-static void test_decisions_to_balance_are_short(void **state)
+TEST(test_decisions_to_balance_are_short)
 {
 	struct nm_decision decision = long_decision(NM_DECISION_MIGRATE);
-	(void)state;
 	decision.balance = (struct nm_balance_reason){
 		.given = true, .load_from = 2.34, .load_to = 0.12, .by = NM_SELECTED_BY_LEADER};
 	for (int i = NM_SELECTION_FIRST_FIT; i <= NM_SELECTION_MOST_BENEFIT_PLUS; i++) {
@@ -599,7 +582,7 @@ static void test_decisions_to_balance_are_short(void **state)
 	}
 }
 
-static void test_homes_and_pages_are_short(void **state)
+TEST(test_homes_and_pages_are_short)
 {
 	struct nm_decision busy = home_of_lu();
 	struct nm_decision pages = {
@@ -609,7 +592,6 @@ static void test_homes_and_pages_are_short(void **state)
 		.pages = {.pages = 12345, .bytes = 12345 << 12, .exclusivity = 0.98},
 		.nr_steps = 1,
 		.steps = {{.pid = LONG_PID, .comm = LONG_NAME, .node_to = 1}}};
-	(void)state;
 	busy.id = 1234;
 	busy.steps[0].pid = LONG_PID;
 	memcpy(busy.steps[0].comm, LONG_NAME, sizeof(LONG_NAME));
@@ -634,9 +616,8 @@ static void test_homes_and_pages_are_short(void **state)
 	}
 }
 
-static void test_verdicts_are_short(void **state)
+TEST(test_verdicts_are_short)
 {
-	(void)state;
 	for (int kind = NM_VERDICT_IMPROVED; kind <= NM_VERDICT_INCONCLUSIVE; kind++)
 		for (unsigned measure = 0; measure < 4; measure++) {
 			struct nm_verdict long_verdict = verdict((enum nm_verdict_kind)kind);
@@ -659,9 +640,8 @@ static void test_verdicts_are_short(void **state)
 }
 
 /* SECURITY: names */
-static void test_hostile_command_name(void **state)
+TEST(test_hostile_command_name)
 {
-	(void)state;
 	static const char raw[] = "a\n\x1b[31m\xff) R 1\\";
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = applied(1);
@@ -675,9 +655,8 @@ static void test_hostile_command_name(void **state)
 	assert_null(strpbrk(field("COMM"), "\n\x1b"));
 }
 
-static void test_overlong_is_cut_and_marked(void **state)
+TEST(test_overlong_is_cut_and_marked)
 {
-	(void)state;
 	char longer[2048];
 	for (size_t i = 0; i + 2 < sizeof(longer); i += 2)
 		memcpy(longer + i, "\xc3\xa4", 3);
@@ -696,9 +675,8 @@ static void test_overlong_is_cut_and_marked(void **state)
 	}
 }
 
-static void test_fields_replace_and_end(void **state)
+TEST(test_fields_replace_and_end)
 {
-	(void)state;
 	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
 	assert_field("KIND", "start");
 	nm_entry_field(&entry, "KIND", "%s", "other");
@@ -713,9 +691,8 @@ static void test_fields_replace_and_end(void **state)
 	assert_int_equal(entry.count, NM_ENTRY_FIELDS);
 }
 
-static void test_catalog_explains_every_message(void **state)
+TEST(test_catalog_explains_every_message)
 {
-	(void)state;
 	char line[512];
 	unsigned texts = 0, seen[NM_MESSAGE_MAX] = {0};
 	FILE *catalog = fopen(NM_SOURCE_DIR "/systemd/numa-migrd.catalog", "re");
@@ -753,9 +730,8 @@ static struct nm_decision by_performance(void)
 	return decision;
 }
 
-static void test_performance_of_a_decision(void **state)
+TEST(test_performance_of_a_decision)
 {
-	(void)state;
 	struct nm_decision decision = by_performance();
 	struct nm_receipt receipt = applied(1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
@@ -769,9 +745,8 @@ static void test_performance_of_a_decision(void **state)
 	assert_field("LATENCY_CYCLES", "417");
 }
 
-static void test_unknown_performance_is_left_out(void **state)
+TEST(test_unknown_performance_is_left_out)
 {
-	(void)state;
 	struct nm_decision decision = by_performance();
 	struct nm_receipt receipt = applied(1);
 	decision.steps[0].record = decision.steps[0].latency_before = NAN;
@@ -781,9 +756,8 @@ static void test_unknown_performance_is_left_out(void **state)
 	assert_null(field("LATENCY_CYCLES"));
 }
 
-static void test_a_swap_by_performance_fits(void **state)
+TEST(test_a_swap_by_performance_fits)
 {
-	(void)state;
 	struct nm_decision decision = by_performance();
 	struct nm_receipt receipt = applied(2);
 	decision.kind = NM_DECISION_SWAP;
@@ -803,9 +777,8 @@ static void test_a_swap_by_performance_fits(void **state)
 	assert_true(entry.count < NM_ENTRY_FIELDS);
 }
 
-static void test_performance_of_a_verdict(void **state)
+TEST(test_performance_of_a_verdict)
 {
-	(void)state;
 	struct nm_verdict verdict = {.decision = 17,
 				     .of = NM_DECISION_MIGRATE,
 				     .kind = NM_VERDICT_ROLLED_BACK,
@@ -854,34 +827,4 @@ static void test_performance_of_a_verdict(void **state)
 	assert_null(strstr(entry.text, "performance"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_performance_of_a_decision),
-		cmocka_unit_test(test_unknown_performance_is_left_out),
-		cmocka_unit_test(test_a_swap_by_performance_fits),
-		cmocka_unit_test(test_performance_of_a_verdict),
-		cmocka_unit_test(test_migrate_reads_as_a_sentence),
-		cmocka_unit_test(test_pinned_to_one_cpu),
-		cmocka_unit_test(test_unavailable_metrics),
-		cmocka_unit_test(test_swap_names_both),
-		cmocka_unit_test(test_rollback_names_the_decision_it_undoes),
-		cmocka_unit_test(test_dry_run_would_move),
-		cmocka_unit_test(test_refusals_name_the_thread_and_the_cause),
-		cmocka_unit_test(test_half_a_swap),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_events_of_moves),
-		cmocka_unit_test(test_a_home_names_the_process),
-		cmocka_unit_test(test_the_verdict_on_a_home_names_the_process),
-		cmocka_unit_test(test_pages_and_their_verdict),
-		cmocka_unit_test(test_decisions_about_threads_are_short),
-		cmocka_unit_test(test_decisions_to_balance_are_short),
-		cmocka_unit_test(test_homes_and_pages_are_short),
-		cmocka_unit_test(test_verdicts_are_short),
-		cmocka_unit_test(test_hostile_command_name),
-		cmocka_unit_test(test_overlong_is_cut_and_marked),
-		cmocka_unit_test(test_fields_replace_and_end),
-		cmocka_unit_test(test_catalog_explains_every_message),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

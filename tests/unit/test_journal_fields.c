@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd-journal(7) explains every field that an entry can have. */
+#include "../support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/views.h"
 
@@ -93,9 +90,8 @@ static void check_decision(enum nm_decision_kind kind, bool by_performance, int 
 	assert_true(check_fields() > 20);
 }
 
-static void test_decisions(void **state)
+TEST(test_decisions)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		check_decision(NM_DECISION_SWAP, i & 1, i & 2 ? -EPERM : 0);
 		check_decision(NM_DECISION_ROLLBACK, i & 1, i & 2 ? -EPERM : 0);
@@ -103,9 +99,8 @@ static void test_decisions(void **state)
 }
 
 /* A move by sharing, its verdict, and messages about processes. */
-static void test_sharing(void **state)
+TEST(test_sharing)
 {
-	(void)state;
 	struct nm_decision decision = {.id = 17,
 				       .kind = NM_DECISION_SWAP,
 				       .policy = NM_POLICY_KMAF,
@@ -123,9 +118,8 @@ static void test_sharing(void **state)
 }
 
 /* A move of policy "balance" by a rule and to the leader, and its verdict. */
-static void test_balance(void **state)
+TEST(test_balance)
 {
-	(void)state;
 	struct nm_balance_reason reason = {.given = true,
 					   .selection = NM_SELECTION_EXCLUSIVITY,
 					   .by = NM_SELECTED_BY_RULE,
@@ -160,9 +154,8 @@ static void test_balance(void **state)
 	assert_non_null(strstr(entry.text, ", benefit 8 (predicted 9.5)"));
 }
 
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
-	(void)state;
 	struct nm_verdict verdict = {
 		.decision = 17, .by_performance = true, .locality_before = 0.5, .nr_threads = 2};
 	for (unsigned i = 0; i < 2; i++)
@@ -172,9 +165,8 @@ static void test_verdicts(void **state)
 	assert_true(check_fields() > 30);
 }
 
-static void test_pages(void **state)
+TEST(test_pages)
 {
-	(void)state;
 	struct nm_decision decision = {.id = 17,
 				       .kind = NM_DECISION_PAGES,
 				       .undoes = 16,
@@ -192,9 +184,8 @@ static void test_pages(void **state)
 	assert_true(check_fields() > 25);
 }
 
-static void test_homes(void **state)
+TEST(test_homes)
 {
-	(void)state;
 	const struct nm_decision decision = {
 		.kind = NM_DECISION_HOME,
 		.home = {.age_s = 1, .distance_now = 20, .distance_home = 10, .move_s = 1},
@@ -212,9 +203,8 @@ static void test_homes(void **state)
 	assert_true(check_fields() > 8);
 }
 
-static void test_summaries(void **state)
+TEST(test_summaries)
 {
-	(void)state;
 	for (size_t i = 0; i < nm_statistic_count; i++) {
 		const char *name = nm_statistic_rows[i].field;
 		if (name && !is_explained(name))
@@ -222,9 +212,8 @@ static void test_summaries(void **state)
 	}
 }
 
-static void test_others(void **state)
+TEST(test_others)
 {
-	(void)state;
 	const struct nm_move_event event = {.kind = NM_MOVE_FAILED, .error = -EPERM};
 	nm_entry_move(&entry, &event);
 	assert_true(check_fields() > 5);
@@ -232,9 +221,8 @@ static void test_others(void **state)
 	assert_false(is_explained("NONESUCH"));
 }
 
-static void test_service(void **state)
+TEST(test_service)
 {
-	(void)state;
 	hwloc_bitmap_t usable = hwloc_bitmap_alloc();
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	assert_int_equal(nm_config_default(&config), 0);
@@ -251,9 +239,8 @@ static void test_service(void **state)
 	assert_non_null(strstr(entry.text, "No worker: No such file"));
 }
 
-static void test_missing_events(void **state)
+TEST(test_missing_events)
 {
-	(void)state;
 	struct nm_snapshot snapshot = {.by_locality = true,
 				       .missing = 1U << NM_EVENT_FLOPS | 1U << NM_EVENT_DRAM |
 						  1U << NM_EVENT_MEMORY};
@@ -268,12 +255,5 @@ static void test_missing_events(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decisions), cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_balance),	  cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_homes),
-		cmocka_unit_test(test_summaries), cmocka_unit_test(test_others),
-		cmocka_unit_test(test_service),	  cmocka_unit_test(test_missing_events),
-	};
-	return cmocka_run_group_tests(tests, read_page, NULL);
+	return RUN_REGISTERED(read_page, NULL);
 }

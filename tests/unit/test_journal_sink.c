@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The sink with a real stderr and a real socket instead of that of journald. */
+#include "../support/test.h"
+
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -11,8 +11,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/journal.h"
 
@@ -73,9 +71,8 @@ static void storm_of_one_domain(struct nm_journal *journal)
 }
 
 /* SECURITY: journal-flood */
-static void test_entries_are_shared_among_domains(void **state)
+TEST(test_entries_are_shared_among_domains)
 {
-	(void)state;
 	char text[4096];
 	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
 	unsetenv("JOURNAL_STREAM");
@@ -137,9 +134,8 @@ static unsigned count_of(const char *text, const char *line)
 }
 
 /* SECURITY: journal-flood */
-static void test_a_quiet_domain_is_heard(void **state)
+TEST(test_a_quiet_domain_is_heard)
 {
-	(void)state;
 	static char text[1 << 16];
 	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
 	unsetenv("JOURNAL_STREAM");
@@ -169,9 +165,8 @@ static void beyond_the_limit(struct nm_journal *journal)
 }
 
 /* SECURITY: journal-flood */
-static void test_rate_limit(void **state)
+TEST(test_rate_limit)
 {
-	(void)state;
 	char text[4096];
 	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
 	unsetenv("JOURNAL_STREAM");
@@ -193,9 +188,8 @@ static void one_lease_of_each_priority_yields(struct nm_journal *journal)
 	}
 }
 
-static void test_levels(void **state)
+TEST(test_levels)
 {
-	(void)state;
 	static const unsigned lines[] = {[NM_JOURNAL_ERROR] = 1,
 					 [NM_JOURNAL_NOTICE] = 3,
 					 [NM_JOURNAL_DECISIONS] = 4,
@@ -319,28 +313,15 @@ static void expect_success(int (*run)(void))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_journald_gets_the_fields(void **state)
+TEST(test_journald_gets_the_fields)
 {
-	(void)state;
 	expect_success(journald_child);
 }
 
 /* SECURITY: journal-unread */
-static void test_journald_that_does_not_read_stops_nothing(void **state)
+TEST(test_journald_that_does_not_read_stops_nothing)
 {
-	(void)state;
 	expect_success(unread_child);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate_limit),
-		cmocka_unit_test(test_entries_are_shared_among_domains),
-		cmocka_unit_test(test_a_quiet_domain_is_heard),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_journald_gets_the_fields),
-		cmocka_unit_test(test_journald_that_does_not_read_stops_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

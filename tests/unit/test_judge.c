@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto" in scenarios of nm_judge in the model: results with every seed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "sim_fixture.h"
@@ -62,24 +60,21 @@ static double ratio(const char *name, uint64_t seed, bool pmu)
 }
 
 /* Memory that first touch placed remotely is migrated: migration reclaims page cache. */
-static void test_migration_gains_with_a_full_page_cache(void **state)
+TEST(test_migration_gains_with_a_full_page_cache)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		assert_true(ratio("cache", seed, true) < 0.98);
 }
 
 /* The kernel gathers threads by cache; homes do not counteract this. */
-static void test_homes_agree_with_a_cache_aware_kernel(void **state)
+TEST(test_homes_agree_with_a_cache_aware_kernel)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		assert_true(ratio("gathered", seed, true) < 1.01);
 }
 
-static void test_programs_larger_than_a_node_lose_nothing(void **state)
+TEST(test_programs_larger_than_a_node_lose_nothing)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		for (int pmu = 0; pmu < 2; pmu++)
 			assert_true(ratio("large", seed, pmu) < 1.01);
@@ -87,9 +82,8 @@ static void test_programs_larger_than_a_node_lose_nothing(void **state)
 
 /* Two programs that each saturate a memory controller are not placed on one node. On average: with
  * a single seed a program may lose by chance. */
-static void test_bandwidth_is_left_spread(void **state)
+TEST(test_bandwidth_is_left_spread)
 {
-	(void)state;
 	for (int pmu = 0; pmu < 2; pmu++) {
 		double sum = 0;
 		for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++)
@@ -99,23 +93,12 @@ static void test_bandwidth_is_left_spread(void **state)
 }
 
 /* On average: with a single seed a program may lose by chance. */
-static void test_serial_starts_cost_little(void **state)
+TEST(test_serial_starts_cost_little)
 {
 	double sum = 0;
-	(void)state;
 	for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++)
 		sum += ratio("serial", seed, true) / (2 * SEEDS);
 	assert_true(sum < 1.01);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_migration_gains_with_a_full_page_cache),
-		cmocka_unit_test(test_homes_agree_with_a_cache_aware_kernel),
-		cmocka_unit_test(test_programs_larger_than_a_node_lose_nothing),
-		cmocka_unit_test(test_bandwidth_is_left_spread),
-		cmocka_unit_test(test_serial_starts_cost_little),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The placement of kMAF: from sharing to moves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/interval.h"
@@ -116,9 +114,8 @@ static void assert_move(const struct nm_move *move, uint32_t thread, int from, i
 
 /* ---- from sharing to moves ---- */
 
-static void two_sharing_threads_are_collocated(void **state)
+TEST(two_sharing_threads_are_collocated)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 20);
@@ -133,9 +130,8 @@ static void two_sharing_threads_are_collocated(void **state)
 }
 
 /* Otherwise the kernel would move it away from its partner, as the node now has more load. */
-static void the_stationary_partner_is_bound(void **state)
+TEST(the_stationary_partner_is_bound)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	machine_thread(machine, 10, 3, -1);
@@ -155,9 +151,8 @@ static void the_stationary_partner_is_bound(void **state)
 }
 
 /* Each thread would follow its partner, but both pairs are equally near. */
-static void equally_near_pairs_are_not_swapped(void **state)
+TEST(equally_near_pairs_are_not_swapped)
 {
-	(void)state;
 	int to[] = {4, 5, 2, 3, 0, 1, 6, 6};
 	renew(4, 2);
 	for (int cpu = 0; cpu < 7; cpu++)
@@ -172,17 +167,15 @@ static void equally_near_pairs_are_not_swapped(void **state)
 	assert_int_equal(proposals.items[0].moves[0].thread, 7);
 }
 
-static void threads_without_sharing_stay(void **state)
+TEST(threads_without_sharing_stay)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	assert_int_equal(propose(), 0);
 }
 
-static void collocated_threads_stay(void **state)
+TEST(collocated_threads_stay)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 1, -1);
 	share(0, 1, 100);
@@ -190,9 +183,8 @@ static void collocated_threads_stay(void **state)
 }
 
 /* Nine sharings are 3 standard deviations of their number. */
-static void random_sharing_moves_no_threads(void **state)
+TEST(random_sharing_moves_no_threads)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 9);
@@ -201,9 +193,8 @@ static void random_sharing_moves_no_threads(void **state)
 	assert_int_equal(propose(), 1);
 }
 
-static void without_a_noise_margin_one_sharing_suffices(void **state)
+TEST(without_a_noise_margin_one_sharing_suffices)
 {
-	(void)state;
 	machine->config.rules.gate_sigmas = 0;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
@@ -211,9 +202,8 @@ static void without_a_noise_margin_one_sharing_suffices(void **state)
 	assert_int_equal(propose(), 1);
 }
 
-static void sharing_threads_move_to_their_memory(void **state)
+TEST(sharing_threads_move_to_their_memory)
 {
-	(void)state;
 	for (int node = 0; node < 2; node++) {
 		renew(2, 2);
 		machine_thread(machine, 10, 0, node);
@@ -227,9 +217,8 @@ static void sharing_threads_move_to_their_memory(void **state)
 }
 
 /* The same if all CPUs are occupied: they are swapped. */
-static void pairs_on_full_nodes_are_swapped(void **state)
+TEST(pairs_on_full_nodes_are_swapped)
 {
-	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
 		machine_thread(machine, 10, cpu, -1);
 	share(0, 2, 30);
@@ -244,9 +233,8 @@ static void pairs_on_full_nodes_are_swapped(void **state)
 }
 
 /* A thread with a cooldown is not moved, so the other moves to it with any seed. */
-static void partners_move_to_an_immovable_thread(void **state)
+TEST(partners_move_to_an_immovable_thread)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 20);
@@ -262,9 +250,8 @@ static void partners_move_to_an_immovable_thread(void **state)
 	assert_int_equal(propose(), 0);
 }
 
-static void affinities_are_kept(void **state)
+TEST(affinities_are_kept)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 20);
@@ -278,9 +265,8 @@ static void affinities_are_kept(void **state)
 }
 
 /* Two sharing threads need the places of two others that share nothing. */
-static void a_single_thread_yields_only_if_necessary(void **state)
+TEST(a_single_thread_yields_only_if_necessary)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	machine_thread(machine, 10, 3, -1);
@@ -292,9 +278,8 @@ static void a_single_thread_yields_only_if_necessary(void **state)
 
 /* ---- from a mapping to moves ---- */
 
-static void threads_do_not_yield_to_other_users(void **state)
+TEST(threads_do_not_yield_to_other_users)
 {
-	(void)state;
 	int cpus[] = {0, 3, 1, 2};
 	for (int cpu = 0; cpu < 4; cpu++)
 		machine_thread(machine, cpu == 1 ? 11 : 10, cpu, -1);
@@ -319,9 +304,8 @@ static void make_ring(void)
 		share(i, 3 + (i + 1) % 3, 20);
 }
 
-static void a_ring_of_threads_rotates_at_once(void **state)
+TEST(a_ring_of_threads_rotates_at_once)
 {
-	(void)state;
 	int cpus[] = {2, 4, 0, 1, 3, 5};
 	make_ring();
 	assert_int_equal(moves_to(cpus), 3);
@@ -329,9 +313,8 @@ static void a_ring_of_threads_rotates_at_once(void **state)
 		assert_move(&proposals.items[i].moves[0], i, 2 * (int)i, cpus[i]);
 }
 
-static void half_a_ring_is_not_made(void **state)
+TEST(half_a_ring_is_not_made)
 {
-	(void)state;
 	int cpus[] = {2, 4, 0, 1, 3, 5};
 	make_ring();
 	machine->config.rules.moves_per_interval = 2;
@@ -354,9 +337,8 @@ static void make_chain(void)
 	share(1, 3, 20);
 }
 
-static void departures_precede_arrivals(void **state)
+TEST(departures_precede_arrivals)
 {
-	(void)state;
 	int cpus[] = {2, 4, 3, 5};
 	make_chain();
 	assert_int_equal(moves_to(cpus), 2);
@@ -368,9 +350,8 @@ static void departures_precede_arrivals(void **state)
 }
 
 /* It does not gain itself, and moves only for the other. */
-static void threads_yield_to_those_that_gain(void **state)
+TEST(threads_yield_to_those_that_gain)
 {
-	(void)state;
 	int cpus[] = {2, 4, 3};
 	renew(3, 2);
 	machine_thread(machine, 10, 0, -1);
@@ -384,9 +365,8 @@ static void threads_yield_to_those_that_gain(void **state)
 	assert_int_equal(moves_to(cpus), 0);
 }
 
-static void a_full_node_receives_no_threads(void **state)
+TEST(a_full_node_receives_no_threads)
 {
-	(void)state;
 	int cpus[] = {2, 2, 3};
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
@@ -398,9 +378,8 @@ static void a_full_node_receives_no_threads(void **state)
 }
 
 /* A CPU is idle there, but only because two threads share the other one. */
-static void a_node_in_demand_receives_no_threads(void **state)
+TEST(a_node_in_demand_receives_no_threads)
 {
-	(void)state;
 	int cpus[] = {3, 2, 2};
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
@@ -426,16 +405,14 @@ static size_t gather_eight(unsigned smt)
 }
 
 /* On four cores of two siblings, thread 5 still gains; eight would slow each other down. */
-static void capacity_counts_cores_not_threads(void **state)
+TEST(capacity_counts_cores_not_threads)
 {
-	(void)state;
 	assert_int_equal(gather_eight(1), 4);
 	assert_int_equal(gather_eight(2), 1);
 }
 
-static void a_shared_cpu_is_not_left_idle(void **state)
+TEST(a_shared_cpu_is_not_left_idle)
 {
-	(void)state;
 	int cpus[] = {2, 4, 3, 5, 2};
 	make_chain();
 	machine_thread(machine, 10, 2, -1);
@@ -445,9 +422,8 @@ static void a_shared_cpu_is_not_left_idle(void **state)
 }
 
 /* Unmanaged load keeps the CPU busy after the thread has left it. */
-static void a_cpu_with_unmanaged_load_is_not_left_idle(void **state)
+TEST(a_cpu_with_unmanaged_load_is_not_left_idle)
 {
-	(void)state;
 	int cpus[] = {2, 4, 3, 5};
 	make_chain();
 	machine->busy[2] = 1;
@@ -456,9 +432,8 @@ static void a_cpu_with_unmanaged_load_is_not_left_idle(void **state)
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
 
-static void an_ineligible_mapping_moves_no_threads(void **state)
+TEST(an_ineligible_mapping_moves_no_threads)
 {
-	(void)state;
 	int cpus[] = {2, 3};
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 3, -1);
@@ -468,9 +443,8 @@ static void an_ineligible_mapping_moves_no_threads(void **state)
 	assert_int_equal(moves_to(cpus), 0);
 }
 
-static void the_paper_follows_every_mapping(void **state)
+TEST(the_paper_follows_every_mapping)
 {
-	(void)state;
 	int cpus[] = {2, 3, 1};
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 3, -1);
@@ -511,10 +485,9 @@ static uint64_t comparisons_for(int *cpus)
 }
 
 /* It exceeds the bound at most by the cost of one thread, as each search checks the bound. */
-static void comparisons_are_bounded(void **state)
+TEST(comparisons_are_bounded)
 {
 	static int cpus[2 * THREADS_MANY];
-	(void)state;
 	fill_nodes(cpus);
 	assert_in_range(comparisons_for(cpus), NM_KMAF_COMPARISONS_MAX,
 			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
@@ -561,9 +534,8 @@ static void carry_out(const struct nm_proposal *proposal, unsigned *on_node, uns
 
 /* Finally no node has more threads than CPUs, unless it had as many before; in between at most one
  * more, in a ring. */
-static void no_node_is_crowded(void **state)
+TEST(no_node_is_crowded)
 {
-	(void)state;
 	struct nm_rng rng;
 	unsigned moves = 0;
 	nm_rng_seed(&rng, 5);
@@ -590,9 +562,8 @@ static void no_node_is_crowded(void **state)
 	assert_true(moves > 100);
 }
 
-static void the_same_seed_gives_the_same_moves(void **state)
+TEST(the_same_seed_gives_the_same_moves)
 {
-	(void)state;
 	struct nm_rng rng;
 	nm_rng_seed(&rng, 9);
 	for (int round = 0; round < 20; round++) {
@@ -614,37 +585,4 @@ static void the_same_seed_gives_the_same_moves(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(two_sharing_threads_are_collocated),
-		TEST(the_stationary_partner_is_bound),
-		TEST(equally_near_pairs_are_not_swapped),
-		TEST(threads_without_sharing_stay),
-		TEST(collocated_threads_stay),
-		TEST(random_sharing_moves_no_threads),
-		TEST(without_a_noise_margin_one_sharing_suffices),
-		TEST(sharing_threads_move_to_their_memory),
-		TEST(pairs_on_full_nodes_are_swapped),
-		TEST(partners_move_to_an_immovable_thread),
-		TEST(affinities_are_kept),
-		TEST(a_single_thread_yields_only_if_necessary),
-		TEST(threads_do_not_yield_to_other_users),
-		TEST(a_ring_of_threads_rotates_at_once),
-		TEST(half_a_ring_is_not_made),
-		TEST(departures_precede_arrivals),
-		TEST(threads_yield_to_those_that_gain),
-		TEST(a_full_node_receives_no_threads),
-		TEST(a_node_in_demand_receives_no_threads),
-		TEST(capacity_counts_cores_not_threads),
-		TEST(comparisons_are_bounded),
-		TEST(a_shared_cpu_is_not_left_idle),
-		TEST(a_cpu_with_unmanaged_load_is_not_left_idle),
-		TEST(an_ineligible_mapping_moves_no_threads),
-		TEST(the_paper_follows_every_mapping),
-		TEST(no_node_is_crowded),
-		TEST(the_same_seed_gives_the_same_moves),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

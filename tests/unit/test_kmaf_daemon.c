@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* kMAF through every stage of the daemon in simulated time: sharing threads are collocated, moves
  * that slow accesses are rolled back, and both are logged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP world_open
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "../support/sharing.h"
 #include "daemon_fixture.h"
@@ -48,9 +46,8 @@ static unsigned settle(unsigned most)
 	return intervals;
 }
 
-static void sharing_pairs_are_collocated(void **state)
+TEST(sharing_pairs_are_collocated)
 {
-	(void)state;
 	part_pairs(2);
 	begin();
 	print_message("settled after %u intervals\n", settle(15));
@@ -67,9 +64,8 @@ static void sharing_pairs_are_collocated(void **state)
 }
 
 /* Four pairs on four nodes of two CPUs, each pair on two nodes; no CPU is idle. */
-static void sharing_pairs_are_collocated_on_a_full_machine(void **state)
+TEST(sharing_pairs_are_collocated_on_a_full_machine)
 {
-	(void)state;
 	part_pairs(4);
 	begin();
 	print_message("settled after %u intervals\n", settle(40));
@@ -79,9 +75,8 @@ static void sharing_pairs_are_collocated_on_a_full_machine(void **state)
 		assert_int_equal(workers_on(cpu), 1);
 }
 
-static void the_journal_describes_decisions_completely(void **state)
+TEST(the_journal_describes_decisions_completely)
 {
-	(void)state;
 	part_pairs(2);
 	begin();
 	settle(15);
@@ -106,9 +101,8 @@ static void the_journal_describes_decisions_completely(void **state)
 }
 
 /* A thread that moves to its partner is farther from its memory, which does not follow. */
-static void moves_that_slow_accesses_are_rolled_back(void **state)
+TEST(moves_that_slow_accesses_are_rolled_back)
 {
-	(void)state;
 	struct worker *a = add_worker(1000, 0, 0), *b = add_worker(1000, 4, 2);
 	a->address = b->address = BLOCK(0);
 	begin();
@@ -133,9 +127,8 @@ static void moves_that_slow_accesses_are_rolled_back(void **state)
 	}
 }
 
-static void threads_without_sharing_are_left_alone(void **state)
+TEST(threads_without_sharing_are_left_alone)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		add_worker(1000, 2 * i, (unsigned)i)->address = BLOCK(i);
 	begin();
@@ -151,9 +144,8 @@ static bool is_held(void)
 }
 
 /* As soon as sharing threads are placed, or after a few periods without a mapping. */
-static void pages_wait_for_the_first_mapping(void **state)
+TEST(pages_wait_for_the_first_mapping)
 {
-	(void)state;
 	part_pairs(1);
 	begin();
 	live(1);
@@ -166,9 +158,8 @@ static void pages_wait_for_the_first_mapping(void **state)
 	assert_false(is_held());
 }
 
-static void pages_of_unmapped_processes_wait_for_five_periods(void **state)
+TEST(pages_of_unmapped_processes_wait_for_five_periods)
 {
-	(void)state;
 	add_worker(1000, 0, 0)->address = BLOCK(0);
 	add_worker(1000, 2, 0)->address = BLOCK(1);
 	begin();
@@ -179,9 +170,8 @@ static void pages_of_unmapped_processes_wait_for_five_periods(void **state)
 	assert_in_range(intervals, 4, 7);
 }
 
-static void the_period_is_kept(void **state)
+TEST(the_period_is_kept)
 {
-	(void)state;
 	struct nm_config *config = world.daemon.config;
 	part_pairs(1);
 	begin();
@@ -204,9 +194,8 @@ static void the_period_is_kept(void **state)
 }
 
 /* The stage exists only if a policy uses it. */
-static void the_memory_stage_follows_the_policies(void **state)
+TEST(the_memory_stage_follows_the_policies)
 {
-	(void)state;
 	struct nm_daemon *daemon = &world.daemon;
 	daemon->config->threads.policy = NM_POLICY_KMAF;
 	nm_pipeline_configure_pages(daemon, false);
@@ -219,19 +208,4 @@ static void the_memory_stage_follows_the_policies(void **state)
 	assert_non_null(daemon->pipeline.memory);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(sharing_pairs_are_collocated),
-		TEST(sharing_pairs_are_collocated_on_a_full_machine),
-		TEST(the_journal_describes_decisions_completely),
-		TEST(moves_that_slow_accesses_are_rolled_back),
-		TEST(threads_without_sharing_are_left_alone),
-		TEST(pages_wait_for_the_first_mapping),
-		TEST(pages_of_unmapped_processes_wait_for_five_periods),
-		TEST(the_period_is_kept),
-		TEST(the_memory_stage_follows_the_policies),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The clock of the emulated machine of the lab, and how it limits CPUs; independent of QEMU. */
+#define SET_UP set_up
+#include "../support/test.h"
+
 #include "../lab/plugin/clock.c"
 #include "../lab/plugin/pace.c"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { S = 1000000000 };
 
@@ -24,17 +21,15 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void test_the_clock_follows_the_host_until_paced(void **state)
+TEST(test_the_clock_follows_the_host_until_paced)
 {
-	(void)state;
 	lab_clock_wake(&wall, 0);
 	assert_int_equal(lab_clock_read(&wall, 5ULL * S), 5ULL * S);
 	assert_int_equal(lab_clock_read(&wall, 7ULL * S), 7ULL * S);
 }
 
-static void test_the_clock_is_held_by_the_slowest_cpu(void **state)
+TEST(test_the_clock_is_held_by_the_slowest_cpu)
 {
-	(void)state;
 	lab_clock_wake(&wall, 0);
 	lab_clock_wake(&wall, 3);
 	lab_clock_pace(&wall);
@@ -46,9 +41,8 @@ static void test_the_clock_is_held_by_the_slowest_cpu(void **state)
 }
 
 /* Time that the host loses does not count. */
-static void test_host_load_does_not_affect_the_clock(void **state)
+TEST(test_host_load_does_not_affect_the_clock)
 {
-	(void)state;
 	lab_clock_wake(&wall, 0);
 	lab_clock_pace(&wall);
 	for (uint64_t i = 1; i <= 100; i++) {
@@ -58,9 +52,8 @@ static void test_host_load_does_not_affect_the_clock(void **state)
 }
 
 /* It is not faster than the clock of the host, so that devices keep up. */
-static void test_the_clock_is_not_faster_than_the_host(void **state)
+TEST(test_the_clock_is_not_faster_than_the_host)
 {
-	(void)state;
 	lab_clock_wake(&wall, 0);
 	lab_clock_pace(&wall);
 	lab_clock_work(&wall, 0, 9ULL * S);
@@ -69,9 +62,8 @@ static void test_the_clock_is_not_faster_than_the_host(void **state)
 	assert_int_equal(lab_clock_read(&wall, 5ULL * S + 80), 5ULL * S + 80);
 }
 
-static void test_an_idle_cpu_holds_no_other(void **state)
+TEST(test_an_idle_cpu_holds_no_other)
 {
-	(void)state;
 	lab_clock_wake(&wall, 0);
 	lab_clock_wake(&wall, 1);
 	lab_clock_pace(&wall);
@@ -87,9 +79,8 @@ static void test_an_idle_cpu_holds_no_other(void **state)
 }
 
 /* Time by which it was ahead is charged. */
-static void test_a_cpu_ahead_continues_from_its_time(void **state)
+TEST(test_a_cpu_ahead_continues_from_its_time)
 {
-	(void)state;
 	lab_clock_wake(&wall, 0);
 	lab_clock_wake(&wall, 1);
 	lab_clock_pace(&wall);
@@ -99,9 +90,8 @@ static void test_a_cpu_ahead_continues_from_its_time(void **state)
 	assert_int_equal(lab_clock_work(&wall, 0, 10), 5ULL * S + 810);
 }
 
-static void test_waits_for_the_next_timer_to_be_served(void **state)
+TEST(test_waits_for_the_next_timer_to_be_served)
 {
-	(void)state;
 	lab_clock_pace(&wall);
 	lab_clock_expect(&wall, 5ULL * S + 400);
 	assert_int_equal(lab_clock_read(&wall, 9ULL * S), 5ULL * S + 400);
@@ -110,11 +100,10 @@ static void test_waits_for_the_next_timer_to_be_served(void **state)
 	assert_int_equal(lab_clock_read(&wall, 11ULL * S), 6ULL * S + 400);
 }
 
-static void test_time_never_goes_back(void **state)
+TEST(test_time_never_goes_back)
 {
 	uint64_t before;
 
-	(void)state;
 	before = lab_clock_read(&wall, 8ULL * S);
 	lab_clock_wake(&wall, 2);
 	lab_clock_pace(&wall);
@@ -124,11 +113,10 @@ static void test_time_never_goes_back(void **state)
 
 /* ---- the CPUs ---- */
 
-static void test_cycles_are_instructions_and_charges(void **state)
+TEST_BETWEEN(NULL, NULL, test_cycles_are_instructions_and_charges)
 {
 	uint64_t before;
 
-	(void)state;
 	lab_pace_begin(250);
 	before = lab_pace_cycles(4);
 	lab_pace_charge(4, 620);
@@ -136,11 +124,10 @@ static void test_cycles_are_instructions_and_charges(void **state)
 	assert_int_equal(lab_pace_cycles(4) - before, 625);
 }
 
-static void test_counter_runs_at_the_machines_rate(void **state)
+TEST_BETWEEN(NULL, NULL, test_counter_runs_at_the_machines_rate)
 {
 	uint64_t ns, ticks;
 
-	(void)state;
 	lab_pace_begin(250);
 	ns = lab_pace_now_ns();
 	ticks = lab_pace_tsc();
@@ -149,11 +136,10 @@ static void test_counter_runs_at_the_machines_rate(void **state)
 }
 
 /* Alone it is limited only by the clock of the host; beside a halted CPU it soon waits. */
-static void test_a_cpu_ahead_is_held_and_reported(void **state)
+TEST_BETWEEN(NULL, NULL, test_a_cpu_ahead_is_held_and_reported)
 {
 	uint64_t begin, late = 0;
 
-	(void)state;
 	lab_pace_begin(1000);
 	begin = pace.clock.now_ns;
 	lab_clock_wake(&pace.clock, 0);
@@ -175,21 +161,4 @@ static void test_a_cpu_ahead_is_held_and_reported(void **state)
 	assert_true(pace.clock.now_ns > begin);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_the_clock_follows_the_host_until_paced, set_up),
-		cmocka_unit_test_setup(test_the_clock_is_held_by_the_slowest_cpu, set_up),
-		cmocka_unit_test_setup(test_host_load_does_not_affect_the_clock, set_up),
-		cmocka_unit_test_setup(test_the_clock_is_not_faster_than_the_host, set_up),
-		cmocka_unit_test_setup(test_an_idle_cpu_holds_no_other, set_up),
-		cmocka_unit_test_setup(test_a_cpu_ahead_continues_from_its_time, set_up),
-		cmocka_unit_test_setup(test_waits_for_the_next_timer_to_be_served, set_up),
-		cmocka_unit_test_setup(test_time_never_goes_back, set_up),
-		cmocka_unit_test(test_cycles_are_instructions_and_charges),
-		cmocka_unit_test(test_counter_runs_at_the_machines_rate),
-		cmocka_unit_test(test_a_cpu_ahead_is_held_and_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory model of the QEMU plugin of the lab, with this file instead of QEMU. */
+#define SET_UP set_up
+#include "../support/test.h"
+
 #define LAB_PLUGIN_VERSION 1
 #include "../lab/plugin/clock.c"
 #include "../lab/plugin/flops.c"
@@ -9,11 +12,7 @@
 #include "../lab/plugin/stream.c"
 #include "../lab/plugin/strings.c"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define GIB (1ULL << 30)
 #define HOLE (7 * GIB) /* the plugin sees memory at other addresses than the guest */
@@ -189,9 +188,8 @@ static const struct numalab_record *newest(unsigned int cpu)
 
 /* Code runs uninstrumented until the module of the guest attaches; then it is translated again
  * once. */
-static void test_instruments_start_when_attached(void **state)
+TEST(test_instruments_start_when_attached)
 {
-	(void)state;
 	on_translation(0, NULL);
 	assert_int_equal(machine.instrumented, 0);
 	machine.attached = 1;
@@ -202,11 +200,10 @@ static void test_instruments_start_when_attached(void **state)
 	assert_int_equal(machine.instrumented, 0);
 }
 
-static void test_costs_by_distance(void **state)
+TEST(test_costs_by_distance)
 {
 	static const uint32_t cycles[] = {200, 420, 620, 420};
 
-	(void)state;
 	for (unsigned int node = 0; node < 4; node++) {
 		uint64_t before = counts(0)->stall_cycles;
 
@@ -222,9 +219,8 @@ static void test_costs_by_distance(void **state)
 	assert_int_equal(counts(0)->remote, 3);
 }
 
-static void test_second_access_hits(void **state)
+TEST(test_second_access_hits)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		touch(0, LOAD, USER + 8 * (uint64_t)i, 8 * (uint64_t)i);
 	assert_int_equal(counts(0)->accesses, 3);
@@ -232,9 +228,8 @@ static void test_second_access_hits(void **state)
 	assert_int_equal(machine.rings[0].head, 1);
 }
 
-static void test_cpus_of_a_node_share_its_cache(void **state)
+TEST(test_cpus_of_a_node_share_its_cache)
 {
-	(void)state;
 	touch(0, LOAD, USER, 4096);
 	touch(1, LOAD, USER, 4096);
 	assert_int_equal(newest(1)->level, NUMALAB_LLC);
@@ -245,9 +240,8 @@ static void test_cpus_of_a_node_share_its_cache(void **state)
 }
 
 /* The same virtual address in another process, accessed through the kernel, is different memory. */
-static void test_processes_do_not_share_lines_by_address(void **state)
+TEST(test_processes_do_not_share_lines_by_address)
 {
-	(void)state;
 	touch(0, LOAD, USER, 4096);
 	touch(0, LOAD, KERNEL, 2 * 4096);
 	touch(0, LOAD, USER, GIB + 4096);
@@ -255,18 +249,16 @@ static void test_processes_do_not_share_lines_by_address(void **state)
 	assert_int_equal(counts(0)->remote, 1);
 }
 
-static void test_line_outlives_the_kernel(void **state)
+TEST(test_line_outlives_the_kernel)
 {
-	(void)state;
 	touch(0, LOAD, USER, 4096);
 	touch(0, LOAD, KERNEL, 2 * 4096);
 	touch(0, LOAD, USER, 4096);
 	assert_int_equal(counts(0)->l1_misses, 2);
 }
 
-static void test_lines_are_replaced(void **state)
+TEST(test_lines_are_replaced)
 {
-	(void)state;
 	for (uint64_t page = 0; page <= WAYS; page++)
 		touch(0, LOAD, USER + page * 4096, page * 4096);
 	touch(0, LOAD, USER, 0);
@@ -286,9 +278,8 @@ static uint64_t cycles_of_page(uint64_t page, uint64_t step)
 
 /* Two lines of each page cost their full latency, the others 10 %; in random order every line costs
  * its full latency. */
-static void test_lines_in_a_row_are_fetched_ahead(void **state)
+TEST(test_lines_in_a_row_are_fetched_ahead)
 {
-	(void)state;
 	assert_int_equal(cycles_of_page(0, 1), 2 * 200 + 62 * 20);
 	assert_int_equal(cycles_of_page(1, 1), 2 * 200 + 62 * 20);
 	assert_int_equal(cycles_of_page(2, 17), 64 * 200);
@@ -306,18 +297,16 @@ static void test_lines_in_a_row_are_fetched_ahead(void **state)
 	assert_int_equal(lab_pace_cycles(1) - cycles, 2 * LLC_CYCLES + 62 * (LLC_CYCLES / 10));
 }
 
-static void test_stores_carry_no_latency(void **state)
+TEST(test_stores_carry_no_latency)
 {
-	(void)state;
 	touch(0, STORE, USER, GIB);
 	assert_true(newest(0)->store);
 	assert_int_equal(newest(0)->latency, 0);
 	assert_int_equal(counts(0)->stall_cycles, 420);
 }
 
-static void test_every_nth_miss_is_recorded(void **state)
+TEST(test_every_nth_miss_is_recorded)
 {
-	(void)state;
 	machine.rings[0].period = 7;
 	for (uint64_t line = 0; line < 700; line++)
 		touch(0, LOAD, USER + line * 64, line * 64);
@@ -328,9 +317,8 @@ static void test_every_nth_miss_is_recorded(void **state)
 	assert_int_equal(machine.rings[0].head, 100);
 }
 
-static void test_full_ring_drops_and_counts(void **state)
+TEST(test_full_ring_drops_and_counts)
 {
-	(void)state;
 	for (uint64_t line = 0; line < NUMALAB_RING + 5; line++)
 		touch(0, LOAD, USER + line * 64, line * 64);
 	assert_int_equal(machine.rings[0].head, NUMALAB_RING);
@@ -338,17 +326,15 @@ static void test_full_ring_drops_and_counts(void **state)
 	assert_true(machine.rings[0].records[0].address == USER);
 }
 
-static void test_model_needs_a_machine_description(void **state)
+TEST(test_model_needs_a_machine_description)
 {
-	(void)state;
 	machine.ready = 0;
 	touch(0, LOAD, USER, 0);
 	assert_int_equal(counts(0)->accesses, 0);
 }
 
-static void test_other_memory_is_left_out(void **state)
+TEST(test_other_memory_is_left_out)
 {
-	(void)state;
 	touch(0, LOAD, USER, 4 * GIB);
 	is_device = true;
 	touch(0, LOAD, USER + 4096, 4096);
@@ -358,11 +344,10 @@ static void test_other_memory_is_left_out(void **state)
 }
 
 /* An instruction takes one cycle; the last-level cache and memory add waiting time. */
-static void test_time_is_instructions_and_waiting(void **state)
+TEST(test_time_is_instructions_and_waiting)
 {
 	uint64_t before = lab_pace_cycles(6);
 
-	(void)state;
 	lab_pace_begin(250);
 	paced = true;
 	instrument(0, NULL);
@@ -394,9 +379,8 @@ static uint64_t cycles_of_steps(const char *bytes, size_t size, unsigned int ste
 
 /* Clearing and copying a page costs the same by bytes as by words; a similar opcode is a plain
  * instruction. */
-static void test_string_instructions_cost_by_bytes(void **state)
+TEST(test_string_instructions_cost_by_bytes)
 {
-	(void)state;
 	lab_pace_begin(250);
 	assert_int_equal(cycles_of_steps("\xf3\xaa", 2, 4096), 256);	    /* rep stosb */
 	assert_int_equal(cycles_of_steps("\xf3\x48\xab", 3, 512), 256);	    /* rep stosq */
@@ -424,9 +408,8 @@ static unsigned int flops_of(const char *bytes, size_t size)
 	return (unsigned int)(counts(5)->flops - before);
 }
 
-static void test_operations_count_by_width(void **state)
+TEST(test_operations_count_by_width)
 {
-	(void)state;
 	assert_int_equal(flops_of("\xf2\x0f\x58\xc1", 4), 1);	  /* addsd */
 	assert_int_equal(flops_of("\xf3\x44\x0f\x59\xc1", 5), 1); /* mulss %xmm1, %xmm8 */
 	assert_int_equal(flops_of("\x66\x0f\x5e\xc1", 4), 2);	  /* divpd */
@@ -443,11 +426,10 @@ static void test_operations_count_by_width(void **state)
 }
 
 /* Only if time is paced, and only for a loaded node. */
-static void test_loaded_home_is_waited_for(void **state)
+TEST(test_loaded_home_is_waited_for)
 {
 	uint32_t wait;
 
-	(void)state;
 	lab_pace_begin(250);
 	atomic_store(&controllers[1].load_permille, 900);
 	atomic_store(&controllers[1].window, UINT64_MAX);
@@ -466,9 +448,8 @@ static void test_loaded_home_is_waited_for(void **state)
 	assert_int_equal(newest(4)->latency, 200);
 }
 
-static void test_probe_is_answered_once(void **state)
+TEST(test_probe_is_answered_once)
 {
-	(void)state;
 	machine.ready = 0;
 	machine.probe.address = KERNEL + 4096;
 	touch(3, LOAD, KERNEL, 4096);
@@ -480,7 +461,7 @@ static void test_probe_is_answered_once(void **state)
 	assert_true(machine.probe.physical == HOLE + 8192);
 }
 
-static void test_install_maps_the_file(void **state)
+TEST(test_install_maps_the_file)
 {
 	char path[] = "/tmp/numalab-test.XXXXXX", option[64];
 	char *arguments[] = {option}, *wrong[] = {path};
@@ -488,7 +469,6 @@ static void test_install_maps_the_file(void **state)
 	char *with_pace[] = {option, mhz}, *too_slow[] = {option, none};
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, sizeof(machine)), 0);
 	snprintf(option, sizeof(option), "shared=%s", path);
@@ -506,29 +486,4 @@ static void test_install_maps_the_file(void **state)
 	assert_int_equal(qemu_plugin_install(0, NULL, 1, arguments), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_instruments_start_when_attached, set_up),
-		cmocka_unit_test_setup(test_costs_by_distance, set_up),
-		cmocka_unit_test_setup(test_second_access_hits, set_up),
-		cmocka_unit_test_setup(test_cpus_of_a_node_share_its_cache, set_up),
-		cmocka_unit_test_setup(test_processes_do_not_share_lines_by_address, set_up),
-		cmocka_unit_test_setup(test_line_outlives_the_kernel, set_up),
-		cmocka_unit_test_setup(test_lines_are_replaced, set_up),
-		cmocka_unit_test_setup(test_lines_in_a_row_are_fetched_ahead, set_up),
-		cmocka_unit_test_setup(test_stores_carry_no_latency, set_up),
-		cmocka_unit_test_setup(test_every_nth_miss_is_recorded, set_up),
-		cmocka_unit_test_setup(test_full_ring_drops_and_counts, set_up),
-		cmocka_unit_test_setup(test_model_needs_a_machine_description, set_up),
-		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
-		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
-		cmocka_unit_test_setup(test_string_instructions_cost_by_bytes, set_up),
-		cmocka_unit_test_setup(test_operations_count_by_width, set_up),
-		cmocka_unit_test_setup(test_loaded_home_is_waited_for, set_up),
-		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
-		cmocka_unit_test_setup(test_install_maps_the_file, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The cost of a loaded controller in the model of the lab; independent of QEMU. */
+#define SET_UP set_up
+#include "../support/test.h"
+
 #include "../lab/plugin/queue.c"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct lab_queue queue;
 
@@ -20,9 +18,8 @@ static int set_up(void **state)
 }
 
 /* Pollaczek and Khinchine, (1 + 1.2) / 2, within one cycle. */
-static void test_curve_is_its_formula(void **state)
+TEST(test_curve_is_its_formula)
 {
-	(void)state;
 	for (uint32_t load = 0; load <= LAB_LOAD_MAX_PERMILLE; load++) {
 		double rho = load / 1000.0, wait = 1.1 * LAB_CONTROLLER_CYCLES * rho / (1 - rho);
 
@@ -34,9 +31,8 @@ static void test_curve_is_its_formula(void **state)
 }
 
 /* At 200 unloaded cycles and the service times of queue.h: a factor of 1.2, 1.66 and 3.3. */
-static void test_loaded_latency_is_as_measured(void **state)
+TEST(test_loaded_latency_is_as_measured)
 {
-	(void)state;
 	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 450), 0.05 * 200, 0.25 * 200);
 	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 870), 0.6 * 200, 0.8 * 200);
 	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 1000), 2 * 200, 2.4 * 200);
@@ -52,20 +48,18 @@ static uint32_t load_evenly(uint64_t from, uint32_t gap, uint32_t windows)
 	return wait;
 }
 
-static void test_load_is_the_served_rate(void **state)
+TEST(test_load_is_the_served_rate)
 {
 	uint32_t wait = load_evenly(0, 2 * LAB_CONTROLLER_CYCLES, 20);
 
-	(void)state;
 	assert_int_equal(wait, lab_queue_wait(LAB_CONTROLLER_CYCLES, queue.load_permille));
 	assert_in_range(queue.load_permille, 490, 510);
 }
 
-static void test_more_load_never_waits_less(void **state)
+TEST(test_more_load_never_waits_less)
 {
 	uint32_t before = 0;
 
-	(void)state;
 	for (uint32_t gap = 10 * LAB_CONTROLLER_CYCLES; gap >= LAB_CONTROLLER_CYCLES; gap -= 4) {
 		uint32_t wait;
 
@@ -79,11 +73,10 @@ static void test_more_load_never_waits_less(void **state)
 
 /* CPUs that wait for each line before they request the next settle at the rate at which lines are
  * served: with two CPUs, 24 + w = c and w = 22 * 40 / (c - 40). */
-static void test_streams_settle(void **state)
+TEST(test_streams_settle)
 {
 	uint64_t now[2] = {0, 12}, lines = 0, from = 100ULL * LAB_WINDOW_CYCLES;
 
-	(void)state;
 	while (now[0] < 2 * from || now[1] < 2 * from) {
 		uint64_t *next = now[0] <= now[1] ? &now[0] : &now[1];
 		uint32_t wait = lab_queue_serve(&queue, LAB_CONTROLLER_CYCLES, *next);
@@ -97,25 +90,12 @@ static void test_streams_settle(void **state)
 	assert_in_range(2 * from / lines, 60, 65);
 }
 
-static void test_load_decays(void **state)
+TEST(test_load_decays)
 {
-	(void)state;
 	load_evenly(0, LAB_CONTROLLER_CYCLES, 20);
 	assert_true(lab_queue_serve(&queue, LAB_CONTROLLER_CYCLES, 23ULL * LAB_WINDOW_CYCLES) > 0);
 	assert_int_equal(lab_queue_serve(&queue, LAB_CONTROLLER_CYCLES, 99ULL * LAB_WINDOW_CYCLES),
 			 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_curve_is_its_formula, set_up),
-		cmocka_unit_test_setup(test_loaded_latency_is_as_measured, set_up),
-		cmocka_unit_test_setup(test_load_is_the_served_rate, set_up),
-		cmocka_unit_test_setup(test_more_load_never_waits_less, set_up),
-		cmocka_unit_test_setup(test_streams_settle, set_up),
-		cmocka_unit_test_setup(test_load_decays, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../../src/policy/lbma.h"
 #include "../support/interval.h"
@@ -51,17 +49,15 @@ static void fill_cpus(int first, int last)
 		machine->busy[cpu] = 0.9;
 }
 
-static void no_candidates_give_no_move(void **state)
+TEST(no_candidates_give_no_move)
 {
-	(void)state;
 	assert_still();
 	machine_paper(&machine->config);
 	assert_still();
 }
 
-static void one_node_leaves_no_choice(void **state)
+TEST(one_node_leaves_no_choice)
 {
-	(void)state;
 	machine_free(machine);
 	machine = machine_new(1, 4);
 	machine_thread(machine, 10, 0, 0);
@@ -72,9 +68,8 @@ static void one_node_leaves_no_choice(void **state)
 
 /* Two threads on two nodes have their memory on another one, whose controller serves nothing else:
  * its pages follow the threads if they stay. */
-static void threads_wait_for_pages_behind_one_controller(void **state)
+TEST(threads_wait_for_pages_behind_one_controller)
 {
-	(void)state;
 	for (int cpu = 0; cpu < 4; cpu += 2)
 		machine_perform(machine, machine_thread(machine, 10, cpu, 2), 1e9, 1e9, 5e9, 200);
 	machine->config.pages.policy = NM_PAGES_EXCLUSIVITY;
@@ -95,9 +90,8 @@ static void threads_wait_for_pages_behind_one_controller(void **state)
 	assert_true(proposals.count > 0);
 }
 
-static void a_stray_thread_moves_to_its_memory(void **state)
+TEST(a_stray_thread_moves_to_its_memory)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 2);
 	const struct nm_proposal *proposal = propose();
 	assert_int_equal(proposals.count, 1);
@@ -116,9 +110,8 @@ static void a_stray_thread_moves_to_its_memory(void **state)
 	assert_true(proposal->draw >= 0 && proposal->draw < 6);
 }
 
-static void the_rule_of_the_paper_moves_it_every_time(void **state)
+TEST(the_rule_of_the_paper_moves_it_every_time)
 {
-	(void)state;
 	machine_paper(&machine->config);
 	machine_thread(machine, 10, 0, 0);
 	for (int i = 0; i < 100; i++) {
@@ -131,9 +124,8 @@ static void the_rule_of_the_paper_moves_it_every_time(void **state)
 	}
 }
 
-static void free_cpus_of_a_node_are_one_candidate_when_merged(void **state)
+TEST(free_cpus_of_a_node_are_one_candidate_when_merged)
 {
-	(void)state;
 	machine_paper(&machine->config);
 	machine->config.rules.lottery = NM_LOTTERY_PROPORTIONAL;
 	machine_thread(machine, 10, 0, 0);
@@ -141,9 +133,8 @@ static void free_cpus_of_a_node_are_one_candidate_when_merged(void **state)
 	assert_int_equal(proposals.count, 1);
 }
 
-static void a_busy_sibling_halves_the_tickets_of_a_free_cpu(void **state)
+TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu)
 {
-	(void)state;
 	machine_free(machine);
 	machine = machine_of_size(2, 2, 2, 4);
 	machine_thread(machine, 10, 0, 1);
@@ -163,9 +154,8 @@ static void pair(int memory_of_first, int memory_of_second)
 	fill_cpus(0, 7);
 }
 
-static void a_swap_that_helps_both_earns_both_preferences(void **state)
+TEST(a_swap_that_helps_both_earns_both_preferences)
 {
-	(void)state;
 	pair(1, 0);
 	const struct nm_proposal *proposal = propose();
 	assert_int_equal(proposals.count, 1);
@@ -179,9 +169,8 @@ static void a_swap_that_helps_both_earns_both_preferences(void **state)
 	assert_true(proposal->gain == 1);
 }
 
-static void a_swap_may_help_one_thread_without_harming_the_other(void **state)
+TEST(a_swap_may_help_one_thread_without_harming_the_other)
 {
-	(void)state;
 	pair(1, 3);
 	const struct nm_proposal *proposal = propose();
 	bool first = proposal->moves[0].thread == 0;
@@ -190,9 +179,8 @@ static void a_swap_may_help_one_thread_without_harming_the_other(void **state)
 	assert_true(proposal->gain == 0.5);
 }
 
-static void the_gate_considers_the_loss_of_the_partner(void **state)
+TEST(the_gate_considers_the_loss_of_the_partner)
 {
-	(void)state;
 	pair(1, 1);
 	machine_touch(machine, 1, 2, 101);
 	machine->config.rules.gate_sigmas = 0;
@@ -203,9 +191,8 @@ static void the_gate_considers_the_loss_of_the_partner(void **state)
 	assert_true(fabs(proposals.items[0].gain - 50.0 / 351) < 1e-12);
 }
 
-static void only_the_paper_profile_accepts_zero_tickets(void **state)
+TEST(only_the_paper_profile_accepts_zero_tickets)
 {
-	(void)state;
 	pair(2, 3);
 	assert_still();
 	machine_paper(&machine->config);
@@ -218,9 +205,8 @@ static void only_the_paper_profile_accepts_zero_tickets(void **state)
 	assert_true(proposals.items[0].draw == 0);
 }
 
-static void affinities_limit_the_destinations(void **state)
+TEST(affinities_limit_the_destinations)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 2);
 	machine_allow(machine, 0, "0-3,5-7");
 	assert_int_equal(propose()->moves[0].cpu_to, 5);
@@ -230,9 +216,8 @@ static void affinities_limit_the_destinations(void **state)
 	assert_int_equal(propose()->nr_candidates, 4);
 }
 
-static void affinities_limit_both_threads_of_a_swap(void **state)
+TEST(affinities_limit_both_threads_of_a_swap)
 {
-	(void)state;
 	pair(1, 0);
 	machine_allow(machine, 0, "0-1");
 	assert_still();
@@ -245,18 +230,16 @@ static void affinities_limit_both_threads_of_a_swap(void **state)
 }
 
 /* Both reach their memory. */
-static void users_are_swapped_if_both_gain(void **state)
+TEST(users_are_swapped_if_both_gain)
 {
-	(void)state;
 	pair(1, 0);
 	machine_process(machine, 20)->uid = 1001;
 	propose();
 	assert_int_equal(proposals.count, 1);
 }
 
-static void losses_of_a_user_do_not_affect_others(void **state)
+TEST(losses_of_a_user_do_not_affect_others)
 {
-	(void)state;
 	pair(1, 0);
 	machine_touch(machine, 1, 0, 0);
 	machine_touch(machine, 1, 2, 100);
@@ -267,9 +250,8 @@ static void losses_of_a_user_do_not_affect_others(void **state)
 	assert_int_equal(proposals.count, 1);
 }
 
-static void unmovable_threads_are_not_candidates_or_partners(void **state)
+TEST(unmovable_threads_are_not_candidates_or_partners)
 {
-	(void)state;
 	pair(1, 0);
 	machine->members[1].barred_until = machine->interval + 1;
 	assert_still();
@@ -281,9 +263,8 @@ static void unmovable_threads_are_not_candidates_or_partners(void **state)
 	assert_still();
 }
 
-static void isolated_cpus_are_ignored(void **state)
+TEST(isolated_cpus_are_ignored)
 {
-	(void)state;
 	pair(1, 0);
 	machine->busy[3] = 0;
 	hwloc_bitmap_clr(machine->topology->usable, 3);
@@ -295,9 +276,8 @@ static void isolated_cpus_are_ignored(void **state)
 
 /* Which of two threads that prefer one node is there depends on whose faults were sampled more
  * often. */
-static void two_threads_that_prefer_one_node_are_not_swapped(void **state)
+TEST(two_threads_that_prefer_one_node_are_not_swapped)
 {
-	(void)state;
 	pair(1, 1);
 	machine_touch(machine, 0, 1, 900);
 	machine->config.rules.paper = true;
@@ -308,9 +288,8 @@ static void two_threads_that_prefer_one_node_are_not_swapped(void **state)
 }
 
 /* Too few samples show what it would lose, so the gate keeps it where it is. */
-static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
+TEST(an_unknown_thread_is_a_partner_only_without_the_gate)
 {
-	(void)state;
 	pair(1, -1);
 	assert_still();
 	machine->config.rules.gate = NM_GATE_PAPER;
@@ -326,9 +305,8 @@ static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 	propose();
 }
 
-static void unknown_metrics_cause_no_move(void **state)
+TEST(unknown_metrics_cause_no_move)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 2);
 	machine->figures[0].run_share = NAN;
 	assert_still();
@@ -341,18 +319,16 @@ static void unknown_metrics_cause_no_move(void **state)
 	assert_still();
 }
 
-static void a_thread_without_home_stays_out(void **state)
+TEST(a_thread_without_home_stays_out)
 {
-	(void)state;
 	machine_thread(machine, 10, -1, 2);
 	assert_still();
 	machine_paper(&machine->config);
 	assert_still();
 }
 
-static void in_the_paper_profile_a_thread_without_candidates_uses_its_turn(void **state)
+TEST(in_the_paper_profile_a_thread_without_candidates_uses_its_turn)
 {
-	(void)state;
 	unsigned idle = 0;
 	machine_thread(machine, 10, 0, 2);
 	machine_thread(machine, 10, 1, 2);
@@ -369,9 +345,8 @@ static void in_the_paper_profile_a_thread_without_candidates_uses_its_turn(void 
 	assert_in_range(idle, 5, 45);
 }
 
-static void accesses_to_a_memory_only_node_attract_to_its_neighbour(void **state)
+TEST(accesses_to_a_memory_only_node_attract_to_its_neighbour)
 {
-	(void)state;
 	machine_take_cpus(machine, 3, 1);
 	machine_thread(machine, 10, 0, 3);
 	const struct nm_proposal *proposal = propose();
@@ -383,9 +358,8 @@ static void accesses_to_a_memory_only_node_attract_to_its_neighbour(void **state
 }
 
 /* Three busy threads prefer node 1, which has two CPUs; the last has the fewest accesses. */
-static void a_full_preferred_node_receives_no_more_threads(void **state)
+TEST(a_full_preferred_node_receives_no_more_threads)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 1);
 	machine_thread(machine, 20, 4, 1);
 	machine_thread(machine, 30, 6, 1);
@@ -401,9 +375,8 @@ static void a_full_preferred_node_receives_no_more_threads(void **state)
 	assert_int_equal(proposals.items[0].moves[0].thread, 2);
 }
 
-static void a_refused_thread_is_not_a_partner(void **state)
+TEST(a_refused_thread_is_not_a_partner)
 {
-	(void)state;
 	size_t leaves = machine_thread(machine, 10, 2, 1);
 	machine_touch(machine, leaves, 0, 110);
 	machine_thread(machine, 10, 3, 1);
@@ -419,9 +392,8 @@ static void a_refused_thread_is_not_a_partner(void **state)
 	assert_int_equal(proposals.count, 1);
 }
 
-static void n_bounds_threads_and_winners(void **state)
+TEST(n_bounds_threads_and_winners)
 {
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		machine_thread(machine, 10, i, (i / 2 + 1) % 4);
 	for (uint64_t n = 0; n < 10; n++) {
@@ -435,9 +407,8 @@ static void n_bounds_threads_and_winners(void **state)
  * 3,000 local threads on each of two CPUs, and a remote thread of another user on the second one,
  * so that every pair is examined and none is a candidate.
  */
-static void a_futile_search_is_abandoned(void **state)
+TEST(a_futile_search_is_abandoned)
 {
-	(void)state;
 	machine_free(machine);
 	machine = machine_of_size(2, 1, 1, 6001);
 	machine->config.rules.min_run = 0;
@@ -456,9 +427,8 @@ static void a_futile_search_is_abandoned(void **state)
 }
 
 /* Equation 1: A(θ,k') = max A(θ,r) holds for each of them. */
-static void in_the_paper_every_node_with_the_most_accesses_is_preferred(void **state)
+TEST(in_the_paper_every_node_with_the_most_accesses_is_preferred)
 {
-	(void)state;
 	machine_thread(machine, 10, 0, 2);
 	machine_touch(machine, 0, 3, 100);
 	machine_touch(machine, 0, 1, 99);
@@ -476,38 +446,4 @@ static void in_the_paper_every_node_with_the_most_accesses_is_preferred(void **s
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(no_candidates_give_no_move),
-		TEST(one_node_leaves_no_choice),
-		TEST(a_stray_thread_moves_to_its_memory),
-		TEST(threads_wait_for_pages_behind_one_controller),
-		TEST(the_rule_of_the_paper_moves_it_every_time),
-		TEST(free_cpus_of_a_node_are_one_candidate_when_merged),
-		TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu),
-		TEST(a_swap_that_helps_both_earns_both_preferences),
-		TEST(a_swap_may_help_one_thread_without_harming_the_other),
-		TEST(the_gate_considers_the_loss_of_the_partner),
-		TEST(only_the_paper_profile_accepts_zero_tickets),
-		TEST(affinities_limit_the_destinations),
-		TEST(affinities_limit_both_threads_of_a_swap),
-		TEST(users_are_swapped_if_both_gain),
-		TEST(losses_of_a_user_do_not_affect_others),
-		TEST(unmovable_threads_are_not_candidates_or_partners),
-		TEST(isolated_cpus_are_ignored),
-		TEST(two_threads_that_prefer_one_node_are_not_swapped),
-		TEST(an_unknown_thread_is_a_partner_only_without_the_gate),
-		TEST(unknown_metrics_cause_no_move),
-		TEST(a_thread_without_home_stays_out),
-		TEST(in_the_paper_profile_a_thread_without_candidates_uses_its_turn),
-		TEST(accesses_to_a_memory_only_node_attract_to_its_neighbour),
-		TEST(a_full_preferred_node_receives_no_more_threads),
-		TEST(a_refused_thread_is_not_a_partner),
-		TEST(n_bounds_threads_and_winners),
-		TEST(a_futile_search_is_abandoned),
-		TEST(in_the_paper_every_node_with_the_most_accesses_is_preferred),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

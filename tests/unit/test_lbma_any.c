@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Invariants of LBMA on any machine and over time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/any_machine.h"
 #include "../support/gate.h"
@@ -112,9 +110,8 @@ static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_
 	}
 }
 
-static void winners_follow_the_rules_on_any_machine(void **state)
+TEST(winners_follow_the_rules_on_any_machine)
 {
-	(void)state;
 	size_t winners = 0, swaps = 0;
 	for (uint64_t seed = 1; seed <= 3000; seed++) {
 		machine_free(machine);
@@ -159,9 +156,8 @@ static uint64_t fingerprint(uint64_t first_seed)
 /* Computed with one compiler; a deliberate change of the rules changes it. */
 #define FINGERPRINT 0xd9e042e1b5c6a692ULL
 
-static void one_seed_gives_one_result_in_every_build(void **state)
+TEST(one_seed_gives_one_result_in_every_build)
 {
-	(void)state;
 	uint64_t print = fingerprint(1);
 	assert_true(print == fingerprint(1));
 	assert_true(print != fingerprint(2));
@@ -202,9 +198,8 @@ static uint64_t moves_on_chance(double sigmas)
 	return moves;
 }
 
-static void evenly_spread_memory_is_left_alone(void **state)
+TEST(evenly_spread_memory_is_left_alone)
 {
-	(void)state;
 	assert_true(moves_on_chance(0) > 300);
 	assert_in_range(moves_on_chance(3), 0, 3);
 }
@@ -271,9 +266,8 @@ static unsigned intervals_to_settle(struct nm_rng *dice, uint64_t n)
 	return intervals;
 }
 
-static void scattered_threads_settle_and_stay(void **state)
+TEST(scattered_threads_settle_and_stay)
 {
-	(void)state;
 	const uint64_t ns[] = {1, 4, 8};
 	struct nm_rng dice;
 	nm_rng_seed(&dice, 3);
@@ -289,14 +283,4 @@ static void scattered_threads_settle_and_stay(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(winners_follow_the_rules_on_any_machine),
-		TEST(one_seed_gives_one_result_in_every_build),
-		TEST(evenly_spread_memory_is_left_alone),
-		TEST(scattered_threads_settle_and_stay),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,9 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Sets of CPUs as text: only the format of the kernel is accepted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/topology.h"
 
@@ -34,9 +31,8 @@ static void assert_refused(parse_fn parse, const char *const *texts, size_t coun
 	}
 }
 
-static void lists_of_the_kernel_are_accepted(void **state)
+TEST(lists_of_the_kernel_are_accepted)
 {
-	(void)state;
 	assert_parsed(nm_list_parse, "0", "0");
 	assert_parsed(nm_list_parse, "0-3,8,10-11\n", "0-3,8,10-11");
 	assert_parsed(nm_list_parse, "0-4095\nnext line", "0-4095");
@@ -45,19 +41,17 @@ static void lists_of_the_kernel_are_accepted(void **state)
 
 /* Endless and huge lists made the parser of hwloc use hundreds of megabytes. */
 /* SECURITY: proc-sys */
-static void other_lists_are_refused(void **state)
+TEST(other_lists_are_refused)
 {
 	static const char *const texts[] = {
 		"",	 "\n", "-",   "5-",   "0-4294967295", "4000000000",
 		"65536", "-1", "3-1", "0,,1", "0,",	      "0 1",
 		" 0",	 "+1", "0x",  "a",    "0-3;",	      "99999999999999999999999999"};
-	(void)state;
 	assert_refused(nm_list_parse, texts, NM_ARRAY_SIZE(texts));
 }
 
-static void maps_of_the_kernel_are_accepted(void **state)
+TEST(maps_of_the_kernel_are_accepted)
 {
-	(void)state;
 	assert_parsed(nm_map_parse, "f", "0-3");
 	assert_parsed(nm_map_parse, "00000000,0000ffff\n", "0-15");
 	assert_parsed(nm_map_parse, "00000001,80000000,00000000\n", "63-64");
@@ -66,21 +60,19 @@ static void maps_of_the_kernel_are_accepted(void **state)
 
 /* The parser of hwloc terminates the program on the first of these. */
 /* SECURITY: proc-sys */
-static void other_maps_are_refused(void **state)
+TEST(other_maps_are_refused)
 {
 	static const char *const texts[] = {"N,144", "",  "\n",	 ",",	"0,",
 					    ",0",    "g", "0xf", "0 1", "000000001"};
-	(void)state;
 	assert_refused(nm_map_parse, texts, NM_ARRAY_SIZE(texts));
 }
 
-static void overlong_maps_are_refused(void **state)
+TEST(overlong_maps_are_refused)
 {
 	const size_t groups = (NM_LIST_MAX + 1) / 32 + 1;
 	nm_autobitmap set = hwloc_bitmap_alloc();
 	nm_autofree char *text = calloc(groups, 2);
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, '1', groups * 2 - 1);
 	for (size_t i = 1; i < groups; i++)
@@ -89,14 +81,4 @@ static void overlong_maps_are_refused(void **state)
 	assert_int_equal(nm_map_parse(text + 2, set), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_of_the_kernel_are_accepted),
-		cmocka_unit_test(other_lists_are_refused),
-		cmocka_unit_test(maps_of_the_kernel_are_accepted),
-		cmocka_unit_test(other_maps_are_refused),
-		cmocka_unit_test(overlong_maps_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

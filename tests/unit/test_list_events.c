@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What --list-events prints. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/fake_perf.h"
 #include "../support/machine.h"
@@ -52,7 +51,7 @@ static bool output(struct printed *p, const char *words)
 	return strstr(p->text, words) != NULL;
 }
 
-static void an_entry_by_name(void **state)
+TEST(an_entry_by_name)
 {
 	struct printed *p = *state;
 
@@ -64,7 +63,7 @@ static void an_entry_by_name(void **state)
 	assert_true(output(p, "Encoded by libpfm4: 9; by raw value: 1; not encoded: 0."));
 }
 
-static void an_unknown_name_shows_the_known(void **state)
+TEST(an_unknown_name_shows_the_known)
 {
 	struct printed *p = *state;
 
@@ -73,7 +72,7 @@ static void an_unknown_name_shows_the_known(void **state)
 	assert_true(output(p, "snb_ep"));
 }
 
-static void events_of_this_machine(void **state)
+TEST(events_of_this_machine)
 {
 	struct printed *p = *state;
 	struct nm_event_list *pebs = &p->fake->hardware[NM_MEMORY_PEBS];
@@ -101,7 +100,7 @@ static void events_of_this_machine(void **state)
 }
 
 /* For numa-migrctl doctor. */
-static void sources_are_listed_as_json(void **state)
+TEST(sources_are_listed_as_json)
 {
 	struct printed *p = *state;
 
@@ -114,7 +113,7 @@ static void sources_are_listed_as_json(void **state)
 	assert_false(output(p, "\"trial\""));
 }
 
-static void a_trial_that_is_refused_has_a_reason(void **state)
+TEST(a_trial_that_is_refused_has_a_reason)
 {
 	struct printed *p = *state;
 	struct nm_topology *topology = machine_topology(2, 2);
@@ -128,7 +127,7 @@ static void a_trial_that_is_refused_has_a_reason(void **state)
 	nm_topology_free(topology);
 }
 
-static void configuration_restrictions_are_reported(void **state)
+TEST(configuration_restrictions_are_reported)
 {
 	struct printed *p = *state;
 
@@ -140,7 +139,7 @@ static void configuration_restrictions_are_reported(void **state)
 	assert_true(output(p, "page faults replace it"));
 }
 
-static void a_misspelt_pmu(void **state)
+TEST(a_misspelt_pmu)
 {
 	struct printed *p = *state;
 
@@ -150,7 +149,7 @@ static void a_misspelt_pmu(void **state)
 	assert_true(output(p, "pmu numalab/x=1/: not usable: a term is not a format"));
 }
 
-static void a_misspelt_event(void **state)
+TEST(a_misspelt_event)
 {
 	char root[FIXTURE_PATH / 2];
 	struct printed *p = *state;
@@ -184,20 +183,4 @@ static void a_misspelt_event(void **state)
 	fixture_remove(root);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_entry_by_name),
-		TEST(an_unknown_name_shows_the_known),
-		TEST(events_of_this_machine),
-		TEST(configuration_restrictions_are_reported),
-		TEST(a_misspelt_pmu),
-		TEST(a_misspelt_event),
-		TEST(sources_are_listed_as_json),
-		TEST(a_trial_that_is_refused_has_a_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The lock of the runtime directory: when another process may have it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -124,9 +122,8 @@ static void assert_taken_over(void)
 /* ---- permission to take over ---- */
 
 /* SECURITY: lock */
-static void takeover_from_a_running_holder_is_refused(void **state)
+TEST(takeover_from_a_running_holder_is_refused)
 {
-	(void)state;
 	take_first();
 	write_thread(100, 'S', RUNNING, NO_SIGNAL, NO_SIGNAL);
 	assert_refused();
@@ -134,9 +131,8 @@ static void takeover_from_a_running_holder_is_refused(void **state)
 	assert_refused();
 }
 
-static void takeover_from_a_killed_sleeper_is_allowed(void **state)
+TEST(takeover_from_a_killed_sleeper_is_allowed)
 {
-	(void)state;
 	take_first();
 	write_thread(100, 'D', RUNNING, KILLED, KILLED);
 	write_thread(101, 'D', EXITING, NO_SIGNAL, KILLED);
@@ -147,9 +143,8 @@ static void takeover_from_a_killed_sleeper_is_allowed(void **state)
 /* A process-wide fatal signal is delivered to each thread only when it kills; until then any thread
  * may run. */
 /* SECURITY: lock */
-static void a_pending_process_signal_does_not_prove_death(void **state)
+TEST(a_pending_process_signal_does_not_prove_death)
 {
-	(void)state;
 	take_first();
 	write_thread(100, 'D', RUNNING, NO_SIGNAL, KILLED);
 	assert_refused();
@@ -158,9 +153,8 @@ static void a_pending_process_signal_does_not_prove_death(void **state)
 }
 
 /* SECURITY: lock */
-static void each_of_its_threads_counts(void **state)
+TEST(each_of_its_threads_counts)
 {
-	(void)state;
 	take_first();
 	write_thread(100, 'Z', EXITING, NO_SIGNAL, NO_SIGNAL);
 	write_thread(101, 'D', RUNNING, KILLED, KILLED);
@@ -169,9 +163,8 @@ static void each_of_its_threads_counts(void **state)
 }
 
 /* The lock proves that it lives, regardless of that number in this /proc. */
-static void takeover_from_an_unknown_holder_is_refused(void **state)
+TEST(takeover_from_an_unknown_holder_is_refused)
 {
-	(void)state;
 	take_first();
 	write_thread(100, 'D', RUNNING, KILLED, KILLED);
 	write_process(START + 1);
@@ -182,19 +175,17 @@ static void takeover_from_an_unknown_holder_is_refused(void **state)
 	assert_refused();
 }
 
-static void the_file_of_an_exited_holder_is_free(void **state)
+TEST(the_file_of_an_exited_holder_is_free)
 {
-	(void)state;
 	take_first();
 	nm_closep(&first);
 	assert_int_equal(nm_lock_take(directory, proc, &second), 0);
 	assert_file();
 }
 
-static void another_file_of_that_name_is_replaced(void **state)
+TEST(another_file_of_that_name_is_replaced)
 {
 	char path[160];
-	(void)state;
 	fixture_file(root, "run/lock", "rubbish rubbish rubbish rubbish rubbish");
 	take_first();
 	nm_closep(&first);
@@ -206,11 +197,10 @@ static void another_file_of_that_name_is_replaced(void **state)
 
 /* Another successor removes the file of a stuck holder, and is about to lock its own. */
 /* SECURITY: lock */
-static void one_successor_replaces_the_file(void **state)
+TEST(one_successor_replaces_the_file)
 {
 	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[160];
-	(void)state;
 	take_first();
 	write_thread(100, 'D', RUNNING, KILLED, KILLED);
 	snprintf(path, sizeof(path), "%s/run/lock", root);
@@ -267,9 +257,8 @@ static void take_from_a_dying_holder(void)
 	close(real);
 }
 
-static void processes_hold_the_directory_while_they_live(void **state)
+TEST(processes_hold_the_directory_while_they_live)
 {
-	(void)state;
 	pid_t child = child_takes_directory(true);
 	take_from_child(-EBUSY);
 	assert_int_equal(kill(child, SIGSTOP), 0); /* stopped is not ended */
@@ -279,32 +268,17 @@ static void processes_hold_the_directory_while_they_live(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void a_zombie_does_not_hold_the_directory(void **state)
+TEST(a_zombie_does_not_hold_the_directory)
 {
 	siginfo_t ended;
-	(void)state;
 	pid_t child = child_takes_directory(false);
 	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
 	take_from_child(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(takeover_from_a_running_holder_is_refused),
-		TEST(takeover_from_a_killed_sleeper_is_allowed),
-		TEST(a_pending_process_signal_does_not_prove_death),
-		TEST(each_of_its_threads_counts),
-		TEST(takeover_from_an_unknown_holder_is_refused),
-		TEST(the_file_of_an_exited_holder_is_free),
-		TEST(another_file_of_that_name_is_replaced),
-		TEST(one_successor_replaces_the_file),
-		TEST(processes_hold_the_directory_while_they_live),
-		TEST(a_zombie_does_not_hold_the_directory),
-	};
 	umask(022);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

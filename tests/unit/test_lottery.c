@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../../src/policy/lottery.h"
 #include "../support/interval.h"
@@ -88,17 +86,15 @@ static unsigned count_first_wins(enum nm_lottery rule, const double *tickets, in
 	return hits;
 }
 
-static void six_against_two(void **state)
+TEST(six_against_two)
 {
-	(void)state;
 	const double tickets[] = {6, 2};
 	assert_chance(count_first_wins(NM_LOTTERY_PAPER, tickets, 2, 1), 5.0 / 6);
 	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 2, 1), 3.0 / 4);
 }
 
-static void the_order_of_candidates_does_not_matter(void **state)
+TEST(the_order_of_candidates_does_not_matter)
 {
-	(void)state;
 	const double tickets[] = {2, 6};
 	assert_chance(count_first_wins(NM_LOTTERY_PAPER, tickets, 2, 1), 1.0 / 6);
 	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 2, 1), 1.0 / 4);
@@ -106,9 +102,8 @@ static void the_order_of_candidates_does_not_matter(void **state)
 
 /* With the rules of the paper the ten lose only if all draw below 2, (1/3)^10, and then in two of
  * three cases. */
-static void ten_at_six_against_twenty_at_two(void **state)
+TEST(ten_at_six_against_twenty_at_two)
 {
-	(void)state;
 	double tickets[30];
 	for (int i = 0; i < 30; i++)
 		tickets[i] = i < 10 ? 6 : 2;
@@ -117,9 +112,8 @@ static void ten_at_six_against_twenty_at_two(void **state)
 	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 30, 10), 0.60);
 }
 
-static void shares_hold_across_threads_and_without_replacement(void **state)
+TEST(shares_hold_across_threads_and_without_replacement)
 {
-	(void)state;
 	unsigned first = 0, second = 0, last = 0;
 	for (unsigned i = 0; i < DRAWS; i++) {
 		begin(NM_LOTTERY_PROPORTIONAL);
@@ -136,9 +130,8 @@ static void shares_hold_across_threads_and_without_replacement(void **state)
 	assert_chance(last, 0.6 * 0.5 + 0.2 * 0.75);
 }
 
-static void a_skipped_winner_does_not_bias_the_draw(void **state)
+TEST(a_skipped_winner_does_not_bias_the_draw)
 {
-	(void)state;
 	unsigned hits = 0;
 	for (unsigned i = 0; i < DRAWS; i++) {
 		begin(NM_LOTTERY_PROPORTIONAL);
@@ -153,9 +146,8 @@ static void a_skipped_winner_does_not_bias_the_draw(void **state)
 	assert_chance(hits, 0.75);
 }
 
-static void a_thread_wins_once(void **state)
+TEST(a_thread_wins_once)
 {
-	(void)state;
 	begin(NM_LOTTERY_PAPER);
 	for (int cpu = 40; cpu < 50; cpu++)
 		single(0, cpu, 4);
@@ -166,9 +158,8 @@ static void a_thread_wins_once(void **state)
 	only_candidates_win();
 }
 
-static void an_idle_cpu_is_assigned_once(void **state)
+TEST(an_idle_cpu_is_assigned_once)
 {
-	(void)state;
 	const enum nm_lottery rules[] = {NM_LOTTERY_PAPER, NM_LOTTERY_PROPORTIONAL};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(rules); i++) {
 		begin(rules[i]);
@@ -188,9 +179,8 @@ static void an_idle_cpu_is_assigned_once(void **state)
 	}
 }
 
-static void a_partner_is_assigned_once(void **state)
+TEST(a_partner_is_assigned_once)
 {
-	(void)state;
 	begin(NM_LOTTERY_PAPER);
 	swap(0, 3, 4);
 	swap(1, 3, 4);
@@ -200,9 +190,8 @@ static void a_partner_is_assigned_once(void **state)
 	only_candidates_win();
 }
 
-static void a_partner_moves_only_in_its_swap(void **state)
+TEST(a_partner_moves_only_in_its_swap)
 {
-	(void)state;
 	begin(NM_LOTTERY_PROPORTIONAL);
 	swap(0, 1, 4);
 	single(1, 40, 0);
@@ -215,9 +204,8 @@ static void a_partner_moves_only_in_its_swap(void **state)
 	only_candidates_win();
 }
 
-static void zero_tickets_win_last_in_the_paper_profile_only(void **state)
+TEST(zero_tickets_win_last_in_the_paper_profile_only)
 {
-	(void)state;
 	begin(NM_LOTTERY_PAPER);
 	single(0, 40, 0);
 	single(1, 42, 0.001);
@@ -237,16 +225,14 @@ static void zero_tickets_win_last_in_the_paper_profile_only(void **state)
 	only_candidates_win();
 }
 
-static void candidates_without_tickets_are_drawn_at_random(void **state)
+TEST(candidates_without_tickets_are_drawn_at_random)
 {
-	(void)state;
 	const double none[] = {0, 0, 0, 0};
 	assert_chance(count_first_wins(NM_LOTTERY_PAPER, none, 4, 1), 0.25);
 }
 
-static void an_empty_ticket_pool_has_no_winner(void **state)
+TEST(an_empty_ticket_pool_has_no_winner)
 {
-	(void)state;
 	begin(NM_LOTTERY_PAPER);
 	only_candidates_win();
 	begin(NM_LOTTERY_PROPORTIONAL);
@@ -255,9 +241,8 @@ static void an_empty_ticket_pool_has_no_winner(void **state)
 	nm_ticket_pool_free(NULL);
 }
 
-static void merged_winners_spread_over_cores_first(void **state)
+TEST(merged_winners_spread_over_cores_first)
 {
-	(void)state;
 	for (size_t i = 0; i < 4; i++)
 		machine_allow(machine, i, "0-3,40-42");
 	begin(NM_LOTTERY_PROPORTIONAL);
@@ -269,9 +254,8 @@ static void merged_winners_spread_over_cores_first(void **state)
 	only_candidates_win();
 }
 
-static void the_best_free_cpu_has_idle_siblings(void **state)
+TEST(the_best_free_cpu_has_idle_siblings)
 {
-	(void)state;
 	hwloc_const_bitmap_t all = machine->topology->usable, nothing;
 	machine->busy[41] = 0.5;
 	nm_snapshot_free(snapshot);
@@ -301,9 +285,8 @@ static uint64_t fingerprint(enum nm_lottery rule, uint64_t seed)
 	return print;
 }
 
-static void the_seed_decides_everything(void **state)
+TEST(the_seed_decides_everything)
 {
-	(void)state;
 	const enum nm_lottery rules[] = {NM_LOTTERY_PAPER, NM_LOTTERY_PROPORTIONAL};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(rules); i++) {
 		assert_true(fingerprint(rules[i], 5) == fingerprint(rules[i], 5));
@@ -311,25 +294,4 @@ static void the_seed_decides_everything(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(six_against_two),
-		TEST(the_order_of_candidates_does_not_matter),
-		TEST(ten_at_six_against_twenty_at_two),
-		TEST(shares_hold_across_threads_and_without_replacement),
-		TEST(a_skipped_winner_does_not_bias_the_draw),
-		TEST(a_thread_wins_once),
-		TEST(an_idle_cpu_is_assigned_once),
-		TEST(a_partner_is_assigned_once),
-		TEST(a_partner_moves_only_in_its_swap),
-		TEST(zero_tickets_win_last_in_the_paper_profile_only),
-		TEST(candidates_without_tickets_are_drawn_at_random),
-		TEST(an_empty_ticket_pool_has_no_winner),
-		TEST(merged_winners_spread_over_cores_first),
-		TEST(the_best_free_cpu_has_idle_siblings),
-		TEST(the_seed_decides_everything),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The manual pages show the default and the range of every setting and parameter as in the tables,
  * and their examples are valid. */
+#define SET_UP read_page
+#define TEAR_DOWN free_page
+#include "../support/test.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../src/config/parse.h"
 #include "config_cases.h"
@@ -117,14 +116,14 @@ static size_t count_parameters(void)
 	return count;
 }
 
-static void test_every_setting(void **state)
+TEST(test_every_setting)
 {
 	for (size_t i = 0; i < nm_setting_count; i++)
 		if (!nm_settings[i].parameter)
 			check_setting(*state, &nm_settings[i]);
 }
 
-static void test_every_parameter(void **state)
+TEST_BETWEEN(read_policies, free_page, test_every_parameter)
 {
 	size_t defaults = 0;
 	for (size_t i = 0; i < nm_parameter_count; i++)
@@ -138,7 +137,7 @@ static void test_every_parameter(void **state)
 }
 
 /* No settings that have been removed: */
-static void test_no_obsolete_settings_are_documented(void **state)
+TEST(test_no_obsolete_settings_are_documented)
 {
 	size_t items = 0, defaults = 0;
 	for (const char *at = *state; (at = strstr(at, "\n.It Ic ")) != NULL; at++)
@@ -167,7 +166,7 @@ static void append_programs(char *text, size_t size, unsigned exclusion)
 }
 
 /* The list of default exclusions: each with its programs, and no other. */
-static void test_default_exclusions(void **state)
+TEST(test_default_exclusions)
 {
 	char expected[2048] = "\n.Bl -bullet -compact";
 	for (unsigned one = NM_EXCLUSION_NONE + 1; one < NM_EXCLUSIONS; one++) {
@@ -184,7 +183,7 @@ static void test_default_exclusions(void **state)
 		fail_msg("numa-migrd.conf(5) lacks:\n%s", expected);
 }
 
-static void test_examples(void **state)
+TEST(test_examples)
 {
 	nm_autofree char *examples = section(*state, ".Sh EXAMPLES", "\n.Sh");
 	size_t count = 0;
@@ -197,16 +196,4 @@ static void test_examples(void **state)
 	assert_true(count >= 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_every_setting, read_page, free_page),
-		cmocka_unit_test_setup_teardown(test_every_parameter, read_policies, free_page),
-		cmocka_unit_test_setup_teardown(test_no_obsolete_settings_are_documented, read_page,
-						free_page),
-		cmocka_unit_test_setup_teardown(test_default_exclusions, read_page, free_page),
-		cmocka_unit_test_setup_teardown(test_examples, read_page, free_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

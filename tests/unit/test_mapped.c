@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts of pages per node in the lines of numa_maps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP begin
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/maps.h"
 
@@ -24,9 +22,8 @@ static void add(const char *line)
 	nm_node_pages_add(&pages, line, 4096);
 }
 
-static void pages_of_each_node_are_counted(void **state)
+TEST(pages_of_each_node_are_counted)
 {
-	(void)state;
 	add("7f2c4a000000 default anon=7 dirty=7 active=0 N0=3 N8=4 kernelpagesize_kB=4\n");
 	assert_true(pages.own[0] == 3 && pages.own[1] == 0 && pages.own[8] == 4);
 	assert_int_equal(pages.own_bytes, 7 * 4096);
@@ -38,9 +35,8 @@ static void pages_of_each_node_are_counted(void **state)
 
 /* Shared memory, data of files, and huge pages of files stay; programs and libraries do not
  * count. */
-static void memory_that_stays_is_counted_apart(void **state)
+TEST(memory_that_stays_is_counted_apart)
 {
-	(void)state;
 	add("7f2c40000000 bind:1 file=/dev/hugepages/N1=5 huge dirty=2 N1=2 "
 	    "kernelpagesize_kB=2048");
 	assert_true(pages.staying[1] == 1024 && pages.own[1] == 0);
@@ -54,9 +50,8 @@ static void memory_that_stays_is_counted_apart(void **state)
 }
 
 /* Huge pages count by their own size, regardless of the default of the machine. */
-static void huge_pages_count_by_their_size(void **state)
+TEST(huge_pages_count_by_their_size)
 {
-	(void)state;
 	add("7f2c40000000 default file=/anon_hugepage\\040(deleted) huge anon=10 dirty=10 N0=4 "
 	    "N1=6 kernelpagesize_kB=2048");
 	add("7f3c40000000 default file=/anon_hugepage\\040(deleted) huge anon=1 dirty=1 N8=1 "
@@ -67,11 +62,10 @@ static void huge_pages_count_by_their_size(void **state)
 	assert_int_equal(pages.own_bytes, 0);
 }
 
-static void damaged_lines_add_nothing(void **state)
+TEST(damaged_lines_add_nothing)
 {
 	const struct nm_node_pages none = {0};
 
-	(void)state;
 	add("q default anon=3 N0=3 kernelpagesize_kB=4\n");
 	add("7f2c default anon=3 N0=3 kernelpagesize_kB=four\n");
 	add("7f2c default anon=3 N0=3 kernelpagesize_kB=\n");
@@ -80,13 +74,4 @@ static void damaged_lines_add_nothing(void **state)
 	assert_memory_equal(&pages, &none, sizeof(none));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(pages_of_each_node_are_counted, begin),
-		cmocka_unit_test_setup(memory_that_stays_is_counted_apart, begin),
-		cmocka_unit_test_setup(huge_pages_count_by_their_size, begin),
-		cmocka_unit_test_setup(damaged_lines_add_nothing, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes assigned to threads that share memory. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "../../src/observe/pairs.h"
 #include "../../src/policy/mapping/mapping.h"
@@ -108,9 +107,8 @@ static size_t most_on_one_cpu(size_t nr_threads)
 	return most;
 }
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
-	(void)state;
 	machine(2, 8, 0);
 	topology->cpus[1].core = topology->cpus[0].core;
 	topology->cpus[3].cache = 77;
@@ -122,9 +120,8 @@ static void test_distance(void **state)
 }
 
 /* Two pairs, each over both nodes: 2 × 10 sharings × 20, and 2 × 10 × 5 on one node each. */
-static void test_pairs_started_apart(void **state)
+TEST(test_pairs_started_apart)
 {
-	(void)state;
 	machine(2, 4, 4);
 	share(0, 2, 10);
 	share(1, 3, 10);
@@ -142,9 +139,8 @@ static void test_pairs_started_apart(void **state)
 
 /* A pair among many idle CPUs is collocated; with the rules of the paper each node gets one
  * thread. */
-static void test_few_threads_are_gathered(void **state)
+TEST(test_few_threads_are_gathered)
 {
-	(void)state;
 	machine(4, 32, 2);
 	threads[1].cpu = 20;
 	share(0, 1, 10);
@@ -157,11 +153,10 @@ static void test_few_threads_are_gathered(void **state)
 }
 
 /* Pairs that fit get a node each. */
-static void test_pairs_spread(void **state)
+TEST(test_pairs_spread)
 {
 	unsigned nodes = 0;
 
-	(void)state;
 	machine(4, 32, 8);
 	for (size_t i = 0; i < 4; i++)
 		share(i, i + 4, 10);
@@ -173,9 +168,8 @@ static void test_pairs_spread(void **state)
 	assert_int_equal(nodes, 15);
 }
 
-static void test_collocated_pairs_stay(void **state)
+TEST(test_collocated_pairs_stay)
 {
-	(void)state;
 	machine(4, 8, 8);
 	for (size_t i = 0; i < 8; i += 2)
 		share(i, i + 1, 10);
@@ -190,11 +184,10 @@ static void test_collocated_pairs_stay(void **state)
 
 /* Three of four pairs are collocated: they keep their nodes regardless of the numbers that Scotch
  * assigns. */
-static void test_most_stay(void **state)
+TEST(test_most_stay)
 {
 	static const int cpus[] = {7, 6, 0, 4, 2, 3, 5, 1};
 
-	(void)state;
 	machine(4, 8, 8);
 	for (size_t i = 0; i < 8; i++)
 		threads[i].cpu = cpus[i];
@@ -207,9 +200,8 @@ static void test_most_stay(void **state)
 	assert_true(mapping->worthwhile);
 }
 
-static void test_gain(void **state)
+TEST(test_gain)
 {
-	(void)state;
 	machine(2, 4, 4);
 	share(0, 2, 10);
 	share(1, 3, 10); /* 400 → 100 */
@@ -237,9 +229,8 @@ static void check_chain(const unsigned order[4])
 	assert_int_equal(most_on_one_cpu(4), 1);
 }
 
-static void test_distances_between_nodes(void **state)
+TEST(test_distances_between_nodes)
 {
-	(void)state;
 	for (unsigned a = 0; a < 4; a++)
 		for (unsigned b = 0; b < 4; b++)
 			for (unsigned c = 0; c < 4; c++)
@@ -247,9 +238,8 @@ static void test_distances_between_nodes(void **state)
 					check_chain((unsigned[]){a, b, c, 6 - a - b - c});
 }
 
-static void test_caches(void **state)
+TEST(test_caches)
 {
-	(void)state;
 	machine(1, 8, 8);
 	for (int cpu = 0; cpu < 8; cpu++)
 		topology->cpus[cpu].cache = cpu % 2;
@@ -264,9 +254,8 @@ static void test_caches(void **state)
 	assert_int_equal(most_on_one_cpu(8), 1);
 }
 
-static void test_siblings(void **state)
+TEST(test_siblings)
 {
-	(void)state;
 	machine(1, 4, 4);
 	for (int cpu = 0; cpu < 4; cpu++)
 		topology->cpus[cpu].core = cpu % 2;
@@ -304,9 +293,8 @@ static void shuffle_places(size_t nr_threads, unsigned cpus)
 }
 
 /* Figure 4: neighbours; 60 of 63 pairs can be on one node. */
-static void test_neighbours(void **state)
+TEST(test_neighbours)
 {
-	(void)state;
 	machine(4, 64, 64);
 	shuffle_places(64, 64);
 	for (size_t i = 1; i < 64; i++)
@@ -321,9 +309,8 @@ static void test_neighbours(void **state)
 }
 
 /* Figure 4: stages of a pipeline, in groups of four that are spread over the machine. */
-static void test_pipeline(void **state)
+TEST(test_pipeline)
 {
-	(void)state;
 	machine(4, 64, 64);
 	for (size_t i = 0; i < 64; i++)
 		for (size_t j = 0; j < i; j++)
@@ -335,9 +322,8 @@ static void test_pipeline(void **state)
 		assert_int_equal(node_of(i), node_of(i % 16));
 }
 
-static void test_all_to_all_is_left(void **state)
+TEST(test_all_to_all_is_left)
 {
-	(void)state;
 	machine(4, 64, 64);
 	for (size_t i = 0; i < 64; i++)
 		for (size_t j = 0; j < i; j++)
@@ -349,11 +335,10 @@ static void test_all_to_all_is_left(void **state)
 
 /* ---- affinities ---- */
 
-static void test_masks(void **state)
+TEST(test_masks)
 {
 	nm_autobitmap node_1 = hwloc_bitmap_alloc();
 
-	(void)state;
 	machine(2, 8, 8);
 	hwloc_bitmap_set_range(node_1, 4, 7);
 	for (size_t i = 0; i < 8; i += 2) {
@@ -369,11 +354,10 @@ static void test_masks(void **state)
 
 /* Four threads that share everything would be on one node, but two may not run there: they stay
  * spread. */
-static void test_repaired_threads_spread(void **state)
+TEST(test_repaired_threads_spread)
 {
 	nm_autobitmap node_0 = hwloc_bitmap_alloc(), node_1 = hwloc_bitmap_alloc();
 
-	(void)state;
 	machine(2, 8, 4);
 	hwloc_bitmap_set_range(node_0, 0, 3);
 	hwloc_bitmap_set_range(node_1, 4, 7);
@@ -389,11 +373,10 @@ static void test_repaired_threads_spread(void **state)
 
 /* Threads follow the node to which one of them is bound, regardless of the number that Scotch
  * assigns to it. */
-static void test_groups_follow_the_bound(void **state)
+TEST(test_groups_follow_the_bound)
 {
 	nm_autobitmap node_1 = hwloc_bitmap_alloc();
 
-	(void)state;
 	hwloc_bitmap_set_range(node_1, 4, 7);
 	machine(2, 8, 3);
 	share(0, 1, 10);
@@ -408,9 +391,8 @@ static void test_groups_follow_the_bound(void **state)
 }
 
 /* Of two otherwise equal nodes the one with their memory is chosen. */
-static void test_groups_move_to_their_memory(void **state)
+TEST(test_groups_move_to_their_memory)
 {
-	(void)state;
 	machine(2, 8, 2);
 	share(0, 1, 10);
 	for (unsigned node = 0; node < 2; node++) {
@@ -424,11 +406,10 @@ static void test_groups_move_to_their_memory(void **state)
 	}
 }
 
-static void test_repaired_threads_go_near(void **state)
+TEST(test_repaired_threads_go_near)
 {
 	nm_autobitmap some = hwloc_bitmap_alloc();
 
-	(void)state;
 	machine(2, 8, 2);
 	threads[0].cpu = 4;
 	threads[1].cpu = 5;
@@ -442,11 +423,10 @@ static void test_repaired_threads_go_near(void **state)
 }
 
 /* All threads are confined: only those CPUs count, and no repair is needed. */
-static void test_common_affinity(void **state)
+TEST(test_common_affinity)
 {
 	nm_autobitmap some = hwloc_bitmap_alloc();
 
-	(void)state;
 	machine(2, 16, 4);
 	hwloc_bitmap_set_range(some, 7, 10);
 	for (size_t i = 0; i < 4; i++)
@@ -460,11 +440,10 @@ static void test_common_affinity(void **state)
 		assert_in_range(mapping->cpu[i], 7, 10);
 }
 
-static void test_no_destination(void **state)
+TEST(test_no_destination)
 {
 	nm_autobitmap gone = hwloc_bitmap_alloc();
 
-	(void)state;
 	machine(2, 8, 3);
 	hwloc_bitmap_set(gone, 500);
 	threads[1].allowed = gone;
@@ -480,9 +459,8 @@ static void test_no_destination(void **state)
 
 /* ---- odd machines and loads ---- */
 
-static void test_isolated_cpus_are_no_place(void **state)
+TEST(test_isolated_cpus_are_no_place)
 {
-	(void)state;
 	machine(2, 8, 5);
 	hwloc_bitmap_clr(topology->usable, 0);
 	hwloc_bitmap_clr_range(topology->usable, 6, 7);
@@ -496,9 +474,8 @@ static void test_isolated_cpus_are_no_place(void **state)
 	assert_int_equal(node_of(1), node_of(4));
 }
 
-static void test_small_machines(void **state)
+TEST(test_small_machines)
 {
-	(void)state;
 	machine(1, 1, 3);
 	share(0, 1, 10);
 	map(3);
@@ -512,11 +489,10 @@ static void test_small_machines(void **state)
 }
 
 /* A thread with a heavy load has a node almost to itself. */
-static void test_loads(void **state)
+TEST(test_loads)
 {
 	size_t beside = 0;
 
-	(void)state;
 	machine(2, 2, 9);
 	threads[0].load = 1;
 	for (size_t i = 1; i < 9; i++) {
@@ -529,9 +505,8 @@ static void test_loads(void **state)
 	assert_in_range(beside, 0, 1);
 }
 
-static void test_unknown_places_and_loads(void **state)
+TEST(test_unknown_places_and_loads)
 {
-	(void)state;
 	machine(2, 4, 4);
 	share(0, 2, 10);
 	share(1, 3, 10);
@@ -543,9 +518,8 @@ static void test_unknown_places_and_loads(void **state)
 		    mapping->cost_new == 50 * NM_SHARING_STEP); /* of 1 and 3 only */
 }
 
-static void test_large_weights(void **state)
+TEST(test_large_weights)
 {
-	(void)state;
 	machine(2, 8, 8);
 	for (size_t i = 0; i < 8; i++)
 		for (size_t j = 0; j < i; j++)
@@ -597,45 +571,10 @@ static void check_any(uint64_t seed)
 	}
 }
 
-static void test_any_machine(void **state)
+TEST(test_any_machine)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 300; seed++)
 		check_any(seed);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_distance),
-		TEST(test_pairs_started_apart),
-		TEST(test_few_threads_are_gathered),
-		TEST(test_pairs_spread),
-		TEST(test_collocated_pairs_stay),
-		TEST(test_most_stay),
-		TEST(test_gain),
-		TEST(test_distances_between_nodes),
-		TEST(test_caches),
-		TEST(test_siblings),
-		TEST(test_neighbours),
-		TEST(test_pipeline),
-		TEST(test_all_to_all_is_left),
-		TEST(test_masks),
-		TEST(test_repaired_threads_spread),
-		TEST(test_groups_follow_the_bound),
-		TEST(test_groups_move_to_their_memory),
-		TEST(test_repaired_threads_go_near),
-		TEST(test_common_affinity),
-		TEST(test_no_destination),
-		TEST(test_isolated_cpus_are_no_place),
-		TEST(test_small_machines),
-		TEST(test_loads),
-		TEST(test_unknown_places_and_loads),
-		TEST(test_large_weights),
-		TEST(test_any_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

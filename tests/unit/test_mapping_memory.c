@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Scotch may lack memory for any of its objects: those that were created are freed. These functions
  * replace those of the library. */
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdint.h>
 
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
@@ -90,7 +87,7 @@ int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound)
 	return r;
 }
 
-static void every_failure_frees_all_memory(void **state)
+TEST(every_failure_frees_all_memory)
 {
 	struct nm_config *config;
 	nm_auto(nm_affinity_freep) struct nm_affinity *affinity = NULL;
@@ -101,7 +98,6 @@ static void every_failure_frees_all_memory(void **state)
 	uint32_t tids[THREADS];
 	uint16_t ids[THREADS];
 	unsigned failed = 0;
-	(void)state;
 	assert_int_equal(nm_config_default(&config), 0);
 	nm_affinity_new(config, &affinity);
 	for (uint32_t i = 0; i < THREADS; i++) {
@@ -132,8 +128,4 @@ static void every_failure_frees_all_memory(void **state)
 	nm_config_free(config);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(every_failure_frees_all_memory)};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of maps and numa_maps, valid and invalid, and files of them in pieces of any size. */
+#include "../support/test.h"
+
 #include "../../src/mover/mappings.h"
 #include "mover_fixture.h"
 
@@ -9,7 +11,7 @@
 
 /* ---- lines ---- */
 
-static void test_extents(void **state)
+TEST(test_extents)
 {
 	static const struct {
 		const char *line;
@@ -29,7 +31,6 @@ static void test_extents(void **state)
 	};
 	struct nm_mapped mapped;
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++) {
 		assert_int_equal(nm_mapped_parse_extent(good[i].line, &mapped), 0);
 		assert_int_equal(mapped.start, good[i].start);
@@ -40,7 +41,7 @@ static void test_extents(void **state)
 	}
 }
 
-static void test_odd_extents(void **state)
+TEST(test_odd_extents)
 {
 	static const char *const bad[] = {"",
 					  "\n",
@@ -65,7 +66,6 @@ static void test_odd_extents(void **state)
 	const struct nm_mapped before = {.start = 7, .page_bytes = 9};
 	struct nm_mapped mapped = before;
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++) {
 		if (nm_mapped_parse_extent(bad[i], &mapped) != -EINVAL)
 			fail_msg("\"%s\" was taken", bad[i]);
@@ -73,7 +73,7 @@ static void test_odd_extents(void **state)
 	}
 }
 
-static void test_policies(void **state)
+TEST(test_policies)
 {
 	static const struct {
 		const char *text;
@@ -97,7 +97,6 @@ static void test_policies(void **state)
 		{"unknown:0", NM_MEMORY_OTHER},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		static const char *const tails[] = {"", "\n", " heap anon=1 kernelpagesize_kB=4"};
 		for (size_t j = 0; j < NM_ARRAY_SIZE(tails); j++) {
@@ -115,7 +114,7 @@ static void test_policies(void **state)
 	}
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *line;
@@ -148,7 +147,6 @@ static void test_words(void **state)
 		{"10 default   anon=1  kernelpagesize_kB=4 ", false, false, false, false, 4096},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		struct nm_mapped mapped;
 		assert_int_equal(nm_mapped_parse_policy(cases[i].line, &mapped), 0);
@@ -160,7 +158,7 @@ static void test_words(void **state)
 	}
 }
 
-static void test_odd_policies(void **state)
+TEST(test_odd_policies)
 {
 	static const char *const bad[] = {"",
 					  "\n",
@@ -177,7 +175,6 @@ static void test_odd_policies(void **state)
 					  "11111111111111111 default"};
 	struct nm_mapped mapped;
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
 		if (nm_mapped_parse_policy(bad[i], &mapped) != -EINVAL)
 			fail_msg("\"%s\" was taken", bad[i]);
@@ -195,7 +192,7 @@ static struct nm_mappings *read_all(struct fake *fake, int expected)
 	return mappings;
 }
 
-static void test_adjacent_and_invalid_mappings(void **state)
+TEST_BETWEEN(set_up, tear_down, test_adjacent_and_invalid_mappings)
 {
 	struct test *test = *state;
 	const struct nm_mapped *all;
@@ -235,7 +232,7 @@ static void test_adjacent_and_invalid_mappings(void **state)
 }
 
 /* The owner binds parts of a mapping of maps before numa_maps is read. */
-static void test_bound_in_between(void **state)
+TEST_BETWEEN(set_up, tear_down, test_bound_in_between)
 {
 	struct test *test = *state;
 	struct nm_range *ranges = NULL;
@@ -265,7 +262,7 @@ static void test_bound_in_between(void **state)
 	free(ranges);
 }
 
-static void test_ranges_of_kinds(void **state)
+TEST_BETWEEN(set_up, tear_down, test_ranges_of_kinds)
 {
 	struct test *test = *state;
 	struct nm_range *ranges = NULL;
@@ -303,7 +300,7 @@ static void test_ranges_of_kinds(void **state)
 
 /* Names of the maximum length and beyond must not be read as other fields. */
 /* SECURITY: many-mappings */
-static void test_overlong_lines(void **state)
+TEST_BETWEEN(set_up, tear_down, test_overlong_lines)
 {
 	struct test *test = *state;
 	const struct nm_mapped *all;
@@ -322,7 +319,7 @@ static void test_overlong_lines(void **state)
 	assert_int_equal(all[1].policy, NM_MEMORY_DEFAULT);
 }
 
-static void test_empty_files(void **state)
+TEST_BETWEEN(set_up, tear_down, test_empty_files)
 {
 	struct test *test = *state;
 	const struct nm_mapped *all;
@@ -333,7 +330,7 @@ static void test_empty_files(void **state)
 	assert_null(nm_mappings_find(mappings, 0x1000, 1));
 }
 
-static void test_process_gone(void **state)
+TEST_BETWEEN(set_up, tear_down, test_process_gone)
 {
 	struct test *test = *state;
 
@@ -343,7 +340,7 @@ static void test_process_gone(void **state)
 
 /* A file without end. */
 /* SECURITY: many-mappings */
-static void test_too_many(void **state)
+TEST_BETWEEN(set_up, tear_down, test_too_many)
 {
 	struct test *test = *state;
 	struct fake *fake = test->fake;
@@ -371,7 +368,7 @@ static void test_too_many(void **state)
 }
 
 /* Random bytes may be refused, and accepted mappings ascend. */
-static void test_noise(void **state)
+TEST_BETWEEN(set_up, tear_down, test_noise)
 {
 	static const char alphabet[] =
 		"0123456789abcdef-- \n\n:rwps=bind default file=/huge mapmax";
@@ -396,7 +393,7 @@ static void test_noise(void **state)
 }
 
 /* The maps of this process match the assumed format of the kernel. */
-static void test_own(void **state)
+TEST(test_own)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
@@ -405,7 +402,6 @@ static void test_own(void **state)
 	nm_autofree char *heap = malloc(100000);
 	int on_stack = 0;
 
-	(void)state;
 	memset(heap, 1, 100000);
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	if (access("/proc/self/numa_maps", R_OK) < 0) {
@@ -432,7 +428,7 @@ static void test_own(void **state)
 
 /* The lines of the kernel match the count of pages; a single node has more pages than those touched
  * here. */
-static void test_own_pages(void **state)
+TEST(test_own_pages)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
@@ -443,7 +439,6 @@ static void test_own_pages(void **state)
 	uint64_t ticket = 0;
 	nm_autofree char *heap = malloc(4 << 20);
 
-	(void)state;
 	memset(heap, 1, 4 << 20);
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	if (access("/proc/self/numa_maps", R_OK) < 0 ||
@@ -459,12 +454,9 @@ static void test_own_pages(void **state)
 	assert_true(answer.pages->own_bytes >= 4 << 20);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-static void resident_pages_and_their_nodes(void **state)
+TEST(resident_pages_and_their_nodes)
 {
 	struct nm_mapped mapped;
-	(void)state;
 	assert_int_equal(
 		nm_mapped_parse_policy("10 default anon=7 N0=3 N2=4 kernelpagesize_kB=4", &mapped),
 		0);
@@ -478,26 +470,4 @@ static void resident_pages_and_their_nodes(void **state)
 	assert_int_equal(mapped.only_on, -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resident_pages_and_their_nodes),
-		cmocka_unit_test(test_extents),
-		cmocka_unit_test(test_odd_extents),
-		cmocka_unit_test(test_policies),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_odd_policies),
-		TEST(test_adjacent_and_invalid_mappings),
-		TEST(test_bound_in_between),
-		TEST(test_ranges_of_kinds),
-		TEST(test_overlong_lines),
-		TEST(test_empty_files),
-		TEST(test_process_gone),
-		TEST(test_too_many),
-		TEST(test_noise),
-
-		cmocka_unit_test(test_own),
-		cmocka_unit_test(test_own_pages),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

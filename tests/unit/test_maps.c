@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which memory of a process may move, by the text of status, maps and numa_maps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/maps.h"
 
@@ -53,7 +50,7 @@ static void assert_range(const struct verdict *verdict, size_t i, uint64_t start
 
 /* ---- one mapping ---- */
 
-static void each_rule_refuses_its_memory(void **state)
+TEST(each_rule_refuses_its_memory)
 {
 	static const struct {
 		const char *mode, *words;
@@ -77,7 +74,6 @@ static void each_rule_refuses_its_memory(void **state)
 		{"rw-p 0 00:00 0", "default", NM_MAPS_EMPTY},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		char maps[128], numa_maps[128];
 		snprintf(maps, sizeof(maps), "1000-2000 %s\n", cases[i].mode);
@@ -91,14 +87,13 @@ static void each_rule_refuses_its_memory(void **state)
 }
 
 /* Any number of processes may map one of its pages. */
-static void private_memory_is_private(void **state)
+TEST(private_memory_is_private)
 {
 	static const char *const words[] = {
 		"default anon=9 mapmax=2 N0=9 kernelpagesize_kB=4",
 		"default anon=9 mapmax=18446744073709551615 N0=9 kernelpagesize_kB=4",
 		"default stack anon=9 dirty=9 mapmax=77 N0=9 kernelpagesize_kB=4"};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(words); i++) {
 		char numa_maps[128];
 		snprintf(numa_maps, sizeof(numa_maps), "1000 %s\n", words[i]);
@@ -108,13 +103,12 @@ static void private_memory_is_private(void **state)
 	}
 }
 
-static void the_administrator_may_allow_it(void **state)
+TEST(the_administrator_may_allow_it)
 {
 	const struct nm_maps_rules bound = {.move_bound = true}, shared = {.move_shared = true};
 	static const char maps[] = "1000-2000 rw-p 0 00:00 0\n3000-4000 rw-s 0 00:01 9 /x\n";
 	static const char numa_maps[] = "1000 bind:0 " FOUR "\n3000 default file=/x " FOUR "\n";
 
-	(void)state;
 	VERDICT by_bound = judge_by(&bound, RUNS, maps, numa_maps);
 	assert_int_equal(by_bound.count, 1);
 	assert_range(&by_bound, 0, 0x1000, 0x2000);
@@ -125,7 +119,7 @@ static void the_administrator_may_allow_it(void **state)
 
 /* ---- several ---- */
 
-static void the_rule_that_refuses_most_is_named(void **state)
+TEST(the_rule_that_refuses_most_is_named)
 {
 	static const char maps[] = "1000-2000 rw-p 0 00:00 0\n3000-6000 rw-s 0 00:01 9 /x\n"
 				   "8000-9000 r--p 0 fd:01 9 /lib/x\n";
@@ -133,7 +127,6 @@ static void the_rule_that_refuses_most_is_named(void **state)
 					"3000 default file=/x dirty=3 N0=3 kernelpagesize_kB=4\n"
 					"8000 default file=/lib/x mapped=1 N0=1 "
 					"kernelpagesize_kB=4\n";
-	(void)state;
 	VERDICT verdict = judge(maps, numa_maps);
 	assert_int_equal(verdict.rule, NM_MAPS_SHARED);
 	assert_null(verdict.ranges);
@@ -142,11 +135,10 @@ static void the_rule_that_refuses_most_is_named(void **state)
 }
 
 /* A mapping that is not described, was merged or split meanwhile, or whose line was cut short. */
-static void what_is_not_described_stays(void **state)
+TEST(what_is_not_described_stays)
 {
 	static const char maps[] = "1000-2000 rw-p 0 00:00 0\n3000-6000 rw-p 0 00:00 0\n";
 
-	(void)state;
 	VERDICT split = judge(maps, "3000 default " FOUR "\n4000 bind:0 " FOUR "\n");
 	assert_int_equal(split.count, 1);
 	assert_range(&split, 0, 0x3000, 0x4000);
@@ -159,11 +151,10 @@ static void what_is_not_described_stays(void **state)
 
 /* ---- the process ---- */
 
-static void a_process_without_memory_has_exited(void **state)
+TEST(a_process_without_memory_has_exited)
 {
 	const struct nm_maps_rules rules = {0};
 
-	(void)state;
 	VERDICT exited = judge_by(&rules, "Name:\tx\nState:\tZ (zombie)\n", "", "");
 	assert_int_equal(exited.rule, NM_MAPS_EXITED);
 	VERDICT named = judge_by(&rules, "Name:\tVmRSS: 9 kB\nState:\tZ (zombie)\n", "", "");
@@ -174,14 +165,13 @@ static void a_process_without_memory_has_exited(void **state)
 	assert_int_equal(empty.error, -EINVAL);
 }
 
-static void a_large_process_is_refused(void **state)
+TEST(a_large_process_is_refused)
 {
 	const struct nm_maps_rules fits = {.rss_bytes = 4096 * 1024},
 				   less = {.rss_bytes = 4095 * 1024};
 	static const char maps[] = "1000-2000 rw-p 0 00:00 0\n",
 			  numa_maps[] = "1000 default " FOUR "\n";
 
-	(void)state;
 	VERDICT allowed = judge_by(&fits, RUNS, maps, numa_maps);
 	assert_int_equal(allowed.rule, NM_MAPS_MOVES);
 	VERDICT refused = judge_by(&less, RUNS, maps, numa_maps);
@@ -190,13 +180,12 @@ static void a_large_process_is_refused(void **state)
 }
 
 /* SECURITY: many-mappings */
-static void many_mappings_are_refused(void **state)
+TEST(many_mappings_are_refused)
 {
 	enum { LINE = 64 };
 	char *maps = malloc((NM_MAPPINGS_MOST + 1) * (size_t)LINE);
 	size_t used = 0;
 
-	(void)state;
 	assert_non_null(maps);
 	for (uint64_t i = 1; i <= NM_MAPPINGS_MOST + 1; i++)
 		used += (size_t)snprintf(maps + used, LINE, "%llx-%llx rw-p 0 00:00 0\n",
@@ -209,7 +198,7 @@ static void many_mappings_are_refused(void **state)
 }
 
 /* Pieces of any size give the same ranges as the whole text. */
-static void pieces_give_the_same_result(void **state)
+TEST(pieces_give_the_same_result)
 {
 	static const char maps[] = "1000-2000 rw-p 0 00:00 0\n2000-3000 rw-p 0 00:00 0 [heap]\n"
 				   "8000-9000 rw-s 0 00:01 9 /x\n";
@@ -217,7 +206,6 @@ static void pieces_give_the_same_result(void **state)
 					"\n8000 default file=/x " FOUR "\n";
 	const struct nm_maps_rules rules = {0};
 
-	(void)state;
 	VERDICT whole = judge(maps, numa_maps);
 	assert_int_equal(whole.count, 1);
 	assert_range(&whole, 0, 0x1000, 0x3000);
@@ -241,19 +229,4 @@ static void pieces_give_the_same_result(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_rule_refuses_its_memory),
-		cmocka_unit_test(private_memory_is_private),
-		cmocka_unit_test(the_administrator_may_allow_it),
-		cmocka_unit_test(the_rule_that_refuses_most_is_named),
-		cmocka_unit_test(what_is_not_described_stays),
-		cmocka_unit_test(a_process_without_memory_has_exited),
-		cmocka_unit_test(a_large_process_is_refused),
-		cmocka_unit_test(many_mappings_are_refused),
-		cmocka_unit_test(pieces_give_the_same_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* From samples of managed processes to pages, sharing, and pages to move. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/machine.h"
 #include "../support/sharing.h"
@@ -115,11 +114,10 @@ static size_t count_wanted(const struct nm_memory_wanted **ret)
 
 /* ---- followed processes ---- */
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
 	const struct nm_memory_process *processes;
 
-	(void)state;
 	follow_two();
 	assert_int_equal(nm_memory_processes(memory, &processes), 2);
 	assert_int_equal(processes[0].pid, 10);
@@ -128,20 +126,18 @@ static void test_processes(void **state)
 	assert_true(processes[0].owner && processes[0].owner != processes[1].owner);
 }
 
-static void test_only_the_managed_are_counted(void **state)
+TEST(test_only_the_managed_are_counted)
 {
-	(void)state;
 	follow_two();
 	access_memory(10, 10, 0, ADDRESS);
 	access_memory(99, 99, 0, ADDRESS);
 	assert_int_equal(count_pages(), 1);
 }
 
-static void test_only_accesses_are_counted(void **state)
+TEST(test_only_accesses_are_counted)
 {
 	struct nm_sample sample;
 
-	(void)state;
 	follow_two();
 	sample = sample_of(10, 10, 0, ADDRESS);
 	sample.kind = NM_EVENT_CYCLES;
@@ -160,9 +156,8 @@ static void test_only_accesses_are_counted(void **state)
 	assert_int_equal(count_pages(), 2);
 }
 
-static void test_following_again_keeps_pages(void **state)
+TEST(test_following_again_keeps_pages)
 {
-	(void)state;
 	follow_two();
 	uint16_t owner = process_of(10)->owner;
 	access_memory(10, 10, 0, ADDRESS);
@@ -171,11 +166,10 @@ static void test_following_again_keeps_pages(void **state)
 	assert_int_equal(count_pages(), 1);
 }
 
-static void test_exited_processes_have_no_pages(void **state)
+TEST(test_exited_processes_have_no_pages)
 {
 	const struct thread rest[] = {{11, 11}};
 
-	(void)state;
 	follow_two();
 	access_memory(10, 10, 0, ADDRESS);
 	access_memory(11, 11, 0, ADDRESS);
@@ -196,9 +190,8 @@ static void task(enum nm_task_event_kind kind, uint32_t pid, uint32_t tid)
 	nm_memory_task_event(memory, &event);
 }
 
-static void test_the_last_exit_drops_pages(void **state)
+TEST(test_the_last_exit_drops_pages)
 {
-	(void)state;
 	follow_two();
 	access_memory(10, 10, 0, ADDRESS);
 	task(NM_TASK_EXIT, 10, 10);
@@ -211,9 +204,8 @@ static void test_the_last_exit_drops_pages(void **state)
 	task(NM_TASK_EXIT, 77, 77);
 }
 
-static void test_exec_drops_pages(void **state)
+TEST(test_exec_drops_pages)
 {
-	(void)state;
 	follow_two();
 	nm_memory_mapping_over(memory, 11, true);
 	assert_false(process_of(11)->held);
@@ -229,13 +221,12 @@ static void test_exec_drops_pages(void **state)
 	assert_int_equal(count_pages(), 1);
 }
 
-static void test_reused_process_number(void **state)
+TEST(test_reused_process_number)
 {
 	const struct thread before[] = {{10, 10}, {12, 10}, {13, 10}};
 	const struct thread after[] = {{10, 10}, {12, 12}, {13, 10}};
 	struct nm_affinity *affinity = nm_memory_affinity(memory);
 
-	(void)state;
 	follow(before, 3);
 	access_memory(10, 10, 0, ADDRESS);
 	access_memory(10, 12, 0, ADDRESS);
@@ -249,9 +240,8 @@ static void test_reused_process_number(void **state)
 /* ---- sharing and moving ---- */
 
 /* A sample of another ring may be older than the last one: time does not go back. */
-static void test_time(void **state)
+TEST(test_time)
 {
-	(void)state;
 	follow_two();
 	access_memory(10, 10, 0, ADDRESS);
 	now_s -= 5;
@@ -264,9 +254,8 @@ static void test_time(void **state)
 	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 }
 
-static void test_sharing(void **state)
+TEST(test_sharing)
 {
-	(void)state;
 	follow_two();
 	access_memory(10, 10, 0, ADDRESS);
 	access_memory(10, 12, 0, ADDRESS + 8);
@@ -277,9 +266,8 @@ static void test_sharing(void **state)
 }
 
 /* Nothing else reads the matrix; exits are still followed. */
-static void only_kmaf_counts_sharing(void **state)
+TEST(only_kmaf_counts_sharing)
 {
-	(void)state;
 	follow_two();
 	config->threads.policy = NM_POLICY_LBMA;
 	nm_memory_configure(memory, config);
@@ -303,11 +291,10 @@ static void access_from_node_1(uint64_t address, unsigned times)
 		access_memory(11, 11, 3, address);
 }
 
-static void test_wanted(void **state)
+TEST(test_wanted)
 {
 	const struct nm_memory_wanted *wanted;
 
-	(void)state;
 	follow_two();
 	access_from_node_1(ADDRESS, 10);
 	assert_int_equal(count_wanted(&wanted), 0); /* held */
@@ -319,11 +306,10 @@ static void test_wanted(void **state)
 	assert_true(wanted[0].page.address == ADDRESS);
 }
 
-static void test_untried_ranges_are_requested_again(void **state)
+TEST(test_untried_ranges_are_requested_again)
 {
 	const struct nm_memory_wanted *wanted;
 
-	(void)state;
 	follow_two();
 	nm_memory_mapping_over(memory, 11, true);
 	access_from_node_1(ADDRESS, 4);
@@ -343,11 +329,10 @@ static void test_untried_ranges_are_requested_again(void **state)
 	assert_true(view.page_node == 1 && view.accesses[1] == 2 && !view.pending);
 }
 
-static void test_wanted_is_bounded(void **state)
+TEST(test_wanted_is_bounded)
 {
 	const struct nm_memory_wanted *wanted;
 
-	(void)state;
 	follow_two();
 	nm_memory_mapping_over(memory, 11, true);
 	for (uint64_t page = 0; page < NM_MEMORY_WANTED_MOST + 500; page++)
@@ -356,9 +341,8 @@ static void test_wanted_is_bounded(void **state)
 }
 
 /* Section 3.3: several threads wait for a mapping, or for five ineligible ones. */
-static void test_pages_wait_for_the_first_mapping(void **state)
+TEST(test_pages_wait_for_the_first_mapping)
 {
-	(void)state;
 	follow_two();
 	for (unsigned period = 0; period < 4; period++)
 		nm_memory_mapping_over(memory, 10, false);
@@ -368,9 +352,8 @@ static void test_pages_wait_for_the_first_mapping(void **state)
 	nm_memory_mapping_over(memory, 77, true);
 }
 
-static void test_pages_wait_only_for_kmaf(void **state)
+TEST(test_pages_wait_only_for_kmaf)
 {
-	(void)state;
 	follow_two();
 	assert_true(process_of(10)->held && process_of(11)->held);
 	config->threads.policy = NM_POLICY_LBMA;
@@ -382,12 +365,11 @@ static void test_pages_wait_only_for_kmaf(void **state)
 	assert_false(process_of(11)->held);
 }
 
-static void test_home_as_the_kernel_answered(void **state)
+TEST(test_home_as_the_kernel_answered)
 {
 	const struct nm_memory_wanted *wanted;
 	struct nm_sample sample;
 
-	(void)state;
 	follow_two();
 	nm_memory_mapping_over(memory, 11, true);
 	sample = sample_of(11, 11, 0, ADDRESS);
@@ -398,11 +380,10 @@ static void test_home_as_the_kernel_answered(void **state)
 	assert_true(wanted[0].from == 1 && wanted[0].to == 0);
 }
 
-static void test_huge_pages(void **state)
+TEST(test_huge_pages)
 {
 	struct nm_sample sample;
 
-	(void)state;
 	follow_two();
 	for (unsigned i = 0; i < 4; i++) {
 		sample = sample_of(11, 11, 0, ADDRESS + i * 16384);
@@ -413,9 +394,8 @@ static void test_huge_pages(void **state)
 			 5); /* and there are four destinations for sharing threads */
 }
 
-static void test_exclusivity(void **state)
+TEST(test_exclusivity)
 {
-	(void)state;
 	follow_two();
 	access_from_node_1(ADDRESS, 6);
 	access_memory(10, 10, 0, ADDRESS);
@@ -458,11 +438,10 @@ static void be_shipped(void)
 	hwloc_bitmap_set_range(everywhere, 0, 3);
 }
 
-static void test_a_thread_settles_after_three_intervals(void **state)
+TEST(test_a_thread_settles_after_three_intervals)
 {
 	const struct nm_memory_wanted *wanted;
 
-	(void)state;
 	be_shipped();
 	follow_one(1, false, everywhere);
 	nm_memory_mapping_over(memory, 11, true);
@@ -491,9 +470,8 @@ static bool settles(uint32_t tid, unsigned node)
 	return touch && !touch->passing;
 }
 
-static void test_a_held_thread_has_settled(void **state)
+TEST(test_a_held_thread_has_settled)
 {
-	(void)state;
 	be_shipped();
 	follow_one(1, true, everywhere);
 	assert_true(settles(11, 1));
@@ -506,33 +484,4 @@ static void test_a_held_thread_has_settled(void **state)
 	hwloc_bitmap_free(everywhere);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_processes),
-		TEST(test_a_thread_settles_after_three_intervals),
-		TEST(test_a_held_thread_has_settled),
-		TEST(test_only_the_managed_are_counted),
-		TEST(test_only_accesses_are_counted),
-		TEST(test_following_again_keeps_pages),
-		TEST(test_exited_processes_have_no_pages),
-		TEST(test_the_last_exit_drops_pages),
-		TEST(test_exec_drops_pages),
-		TEST(test_reused_process_number),
-		TEST(test_time),
-		TEST(test_sharing),
-		TEST(only_kmaf_counts_sharing),
-		TEST(test_wanted),
-		TEST(test_untried_ranges_are_requested_again),
-		TEST(test_wanted_is_bounded),
-		TEST(test_pages_wait_for_the_first_mapping),
-		TEST(test_pages_wait_only_for_kmaf),
-		TEST(test_home_as_the_kernel_answered),
-		TEST(test_huge_pages),
-		TEST(test_exclusivity),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

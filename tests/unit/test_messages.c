@@ -4,14 +4,12 @@
  * the bus and of findings are read from the source, and conversions replaced by values of usual
  * length. Entries of decisions and verdicts are composed of parts and are tested in test_journal.
  */
+#include "../support/test.h"
+
 #include <ctype.h>
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../src/sample/problem.h"
 #include "numa-migrd/base.h"
@@ -63,7 +61,8 @@ static size_t length_of(const char *format)
 		if (*at == '%' && at[1] == '%') {
 			at++;
 		} else if (*at == '%') {
-			bool ending = at > format && isalpha((unsigned char)at[-1]); /* "thread%s" */
+			bool ending =
+				at > format && isalpha((unsigned char)at[-1]); /* "thread%s" */
 			at += 1 + strspn(at + 1, "+-#0123456789.lzh");
 			length += ending && *at == 's' ? 1 : strlen(example(*at));
 			continue;
@@ -162,9 +161,8 @@ static void read_source(const char *file)
 			read_call(file, at + strlen(calls[i]) - 1);
 }
 
-static void test_every_message_is_one_short_line(void **state)
+TEST(test_every_message_is_one_short_line)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(folders); i++) {
 		char pattern[256];
 		glob_t files;
@@ -187,12 +185,11 @@ static size_t problem_length(enum nm_problem_step step, enum nm_event_kind kind,
 	       (kind == NM_EVENT_SIDEBAND ? strlen("Nothing moved: ") : 0);
 }
 
-static void test_problems_of_sampling_are_short(void **state)
+TEST(test_problems_of_sampling_are_short)
 {
 	static const int errors[] = {-EACCES, -ENODEV, -EMFILE, -ENFILE,       -ENOENT,
 				     -ENOSYS, -EBUSY,  -EINVAL, -ENOMEM,       -ENOPKG,
 				     -EPERM,  -ENOSPC, -EIO,	-ECONNREFUSED, -ETIMEDOUT};
-	(void)state;
 	for (int step = NM_STEP_OPEN; step <= NM_STEP_EVENT; step++)
 		for (int kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
 			for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
@@ -209,11 +206,10 @@ static void test_problems_of_sampling_are_short(void **state)
 			}
 }
 
-static void test_subjects_of_the_catalog_are_short(void **state)
+TEST(test_subjects_of_the_catalog_are_short)
 {
 	char line[512];
 	unsigned subjects = 0;
-	(void)state;
 	FILE *catalog = fopen(NM_SOURCE_DIR "/systemd/numa-migrd.catalog", "re");
 	assert_non_null(catalog);
 	while (fgets(line, sizeof(line), catalog)) {
@@ -225,9 +221,8 @@ static void test_subjects_of_the_catalog_are_short(void **state)
 	assert_true(subjects > 10);
 }
 
-static void test_the_test_detects_nonuniformity(void **state)
+TEST(test_the_test_detects_nonuniformity)
 {
-	(void)state;
 	assert_int_equal(length_of("98 %% \xe2\x86\x92 %u"), 12);
 	assert_int_equal(length_of("%.2f: %s"), 31);
 	assert_int_equal(length_of("%u thread%s"), 13);
@@ -238,13 +233,4 @@ static void test_the_test_detects_nonuniformity(void **state)
 	assert_false(has_fixed_plural("%.1f CPUs"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_test_detects_nonuniformity),
-		cmocka_unit_test(test_every_message_is_one_short_line),
-		cmocka_unit_test(test_problems_of_sampling_are_short),
-		cmocka_unit_test(test_subjects_of_the_catalog_are_short),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up_four_nodes
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <math.h>
 
@@ -87,12 +86,12 @@ static int close_with(struct fixture *f, double keep)
 	return nm_metrics_close(f->metrics, &interval, &f->figures);
 }
 
-static void empty_interval(void **state)
+TEST(empty_interval)
 {
 	assert_int_equal(close_with(*state, 0.5), 0);
 }
 
-static void counts_runs_and_accesses(void **state)
+TEST(counts_runs_and_accesses)
 {
 	struct fixture *f = *state;
 
@@ -115,7 +114,7 @@ static void counts_runs_and_accesses(void **state)
 		assert_true(thread->accesses[k] == expected[k]);
 }
 
-static void major_faults_and_cycles_count_too(void **state)
+TEST(major_faults_and_cycles_count_too)
 {
 	struct fixture *f = *state;
 	struct nm_sample sample = {.kind = NM_EVENT_CYCLES, .pid = 1, .tid = 1, .cpu = 3};
@@ -129,7 +128,7 @@ static void major_faults_and_cycles_count_too(void **state)
 	assert_int_equal(f->figures[0].access_new, 1);
 }
 
-static void run_share_is_at_most_one(void **state)
+TEST(run_share_is_at_most_one)
 {
 	struct fixture *f = *state;
 
@@ -138,7 +137,7 @@ static void run_share_is_at_most_one(void **state)
 	assert_true(f->figures[0].run_share == 1.0);
 }
 
-static void metrics_ascend_by_tid(void **state)
+TEST(metrics_ascend_by_tid)
 {
 	struct fixture *f = *state;
 	struct nm_rng rng;
@@ -156,7 +155,7 @@ static void metrics_ascend_by_tid(void **state)
 
 /* ---- home ---- */
 
-static void the_home_is_the_node_with_most_run_time(void **state)
+TEST(the_home_is_the_node_with_most_run_time)
 {
 	struct fixture *f = *state;
 
@@ -168,7 +167,7 @@ static void the_home_is_the_node_with_most_run_time(void **state)
 	assert_true(fabs(f->figures[0].main_node_share - 4.0 / 7.0) < 1e-12);
 }
 
-static void a_home_tie_goes_to_the_latest_node(void **state)
+TEST(a_home_tie_goes_to_the_latest_node)
 {
 	struct fixture *f = *state;
 
@@ -182,7 +181,7 @@ static void a_home_tie_goes_to_the_latest_node(void **state)
 }
 
 /* Of 13 CPUs on four nodes, node 2 has most samples although none of its CPUs leads early. */
-static void many_cpus_preserve_the_home_node(void **state)
+TEST(many_cpus_preserve_the_home_node)
 {
 	struct fixture *f = *state;
 
@@ -196,7 +195,7 @@ static void many_cpus_preserve_the_home_node(void **state)
 }
 
 /* A CPU with more than 25 % of the samples survives any number of others. */
-static void a_frequent_cpu_is_never_missed(void **state)
+TEST(a_frequent_cpu_is_never_missed)
 {
 	struct fixture *f = *state;
 	struct nm_rng rng;
@@ -209,7 +208,7 @@ static void a_frequent_cpu_is_never_missed(void **state)
 	assert_int_equal(f->figures[0].main_node, 1);
 }
 
-static void runs_start_anew_each_interval(void **state)
+TEST(runs_start_anew_each_interval)
 {
 	struct fixture *f = *state;
 
@@ -222,7 +221,7 @@ static void runs_start_anew_each_interval(void **state)
 	assert_int_equal(close_with(f, 0.0), 0);
 }
 
-static void unknown_cpus_have_no_node(void **state)
+TEST(unknown_cpus_have_no_node)
 {
 	struct fixture *f = *state;
 
@@ -240,7 +239,7 @@ static void unknown_cpus_have_no_node(void **state)
 
 /* ---- unavailable metrics ---- */
 
-static void runs_not_sampled(void **state)
+TEST(runs_not_sampled)
 {
 	struct fixture *f = *state;
 
@@ -254,7 +253,7 @@ static void runs_not_sampled(void **state)
 	assert_true(f->figures[0].access_total == 3.0);
 }
 
-static void ran_without_accesses(void **state)
+TEST(ran_without_accesses)
 {
 	struct fixture *f = *state;
 
@@ -263,7 +262,7 @@ static void ran_without_accesses(void **state)
 	assert_true(f->figures[0].access_total == 0.0);
 }
 
-static void without_nodes_of_memory(void **state)
+TEST(without_nodes_of_memory)
 {
 	struct fixture *f = *state;
 
@@ -281,7 +280,7 @@ static void without_nodes_of_memory(void **state)
 /* ---- history ---- */
 
 /* One fault on a huge page represents 512 small ones, but is one sample. */
-static void a_huge_page_counts_as_its_small_pages(void **state)
+TEST(a_huge_page_counts_as_its_small_pages)
 {
 	struct fixture *f = *state;
 	struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
@@ -306,7 +305,7 @@ static void a_huge_page_counts_as_its_small_pages(void **state)
 	assert_int_equal(f->figures[0].fresh[2], 1 << 18);
 }
 
-static void history_decays(void **state)
+TEST(history_decays)
 {
 	struct fixture *f = *state;
 
@@ -326,7 +325,7 @@ static void history_decays(void **state)
 	assert_int_equal(f->figures[0].fresh[2], 0);
 }
 
-static void history_ends(void **state)
+TEST(history_ends)
 {
 	struct fixture *f = *state;
 	unsigned intervals = 0;
@@ -337,7 +336,7 @@ static void history_ends(void **state)
 	assert_in_range(intervals, 8, 20); /* 8 × 2^-n falls below 0.01 */
 }
 
-static void the_paper_profile_keeps_no_history(void **state)
+TEST(the_paper_profile_keeps_no_history)
 {
 	struct fixture *f = *state;
 
@@ -346,7 +345,7 @@ static void the_paper_profile_keeps_no_history(void **state)
 	assert_int_equal(close_with(f, 0.0), 0);
 }
 
-static void silent_threads_are_dropped(void **state)
+TEST(silent_threads_are_dropped)
 {
 	struct fixture *f = *state;
 	unsigned intervals = 0;
@@ -357,7 +356,7 @@ static void silent_threads_are_dropped(void **state)
 	assert_int_equal(intervals, 601);
 }
 
-static void dropping_a_query_drops_its_counts(void **state)
+TEST(dropping_a_query_drops_its_counts)
 {
 	struct fixture *f = *state;
 
@@ -371,7 +370,7 @@ static void dropping_a_query_drops_its_counts(void **state)
 	assert_int_equal(f->figures[0].tid, 8);
 }
 
-static void reused_identifiers_start_empty(void **state)
+TEST(reused_identifiers_start_empty)
 {
 	struct fixture *f = *state;
 
@@ -389,7 +388,7 @@ static void reused_identifiers_start_empty(void **state)
 }
 
 /* An EXIT record may be lost; the other process with the number shows it. */
-static void a_reused_number_starts_anew(void **state)
+TEST(a_reused_number_starts_anew)
 {
 	struct fixture *f = *state;
 
@@ -404,7 +403,7 @@ static void a_reused_number_starts_anew(void **state)
 }
 
 /* Compared with a plain model: random work, exits and reuse over many intervals. */
-static void agrees_with_a_plain_count(void **state)
+TEST(agrees_with_a_plain_count)
 {
 	enum { TIDS = 300, ROUNDS = 60 };
 	struct fixture *f = *state;
@@ -451,7 +450,7 @@ static const struct nm_figures *figures_of(const struct fixture *f, int count, u
 /* A process that creates one thread after another does not fill the memory of the daemon, nor
  * displace active threads. */
 /* SECURITY: many-threads */
-static void the_coldest_threads_are_evicted(void **state)
+TEST(the_coldest_threads_are_evicted)
 {
 	enum { HOT = 1000, EACH = NM_METRICS_THREADS_MOST / 2 };
 	struct nm_metrics_interval interval = {.keep = 0.9};
@@ -479,7 +478,7 @@ static void the_coldest_threads_are_evicted(void **state)
 	assert_int_equal(nm_metrics_close(f->metrics, &interval, &f->figures), 1);
 }
 
-static void what_belongs_to_no_thread_or_node_is_ignored(void **state)
+TEST(what_belongs_to_no_thread_or_node_is_ignored)
 {
 	struct fixture *f = *state;
 
@@ -490,7 +489,7 @@ static void what_belongs_to_no_thread_or_node_is_ignored(void **state)
 	assert_int_equal(close_with(f, 0.0), 0);
 }
 
-static void retarget_starts_anew(void **state)
+TEST(retarget_starts_anew)
 {
 	struct fixture *f = *state;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(12, 24);
@@ -514,12 +513,11 @@ static void retarget_starts_anew(void **state)
 	nm_metrics_retarget(f->metrics, f->topology, true);
 }
 
-static void a_single_node_is_all_local(void **state)
+TEST_BETWEEN(NULL, NULL, a_single_node_is_all_local)
 {
 	struct fixture f = {0};
 	void *single = &f;
 
-	(void)state;
 	assert_int_equal(set_up(&f, 1, 2), 0);
 	run(&f, 7, 1, 1);
 	touch_at(&f, 7, 1, 3);
@@ -528,46 +526,9 @@ static void a_single_node_is_all_local(void **state)
 	tear_down(&single);
 }
 
-static void free_takes_null(void **state)
+TEST_BETWEEN(NULL, NULL, free_takes_null)
 {
-	(void)state;
 	nm_metrics_free(NULL);
 }
 
-#define ON_FOUR_NODES(test) cmocka_unit_test_setup_teardown(test, set_up_four_nodes, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ON_FOUR_NODES(empty_interval),
-		ON_FOUR_NODES(counts_runs_and_accesses),
-		ON_FOUR_NODES(major_faults_and_cycles_count_too),
-		ON_FOUR_NODES(run_share_is_at_most_one),
-		ON_FOUR_NODES(metrics_ascend_by_tid),
-		ON_FOUR_NODES(the_home_is_the_node_with_most_run_time),
-		ON_FOUR_NODES(a_home_tie_goes_to_the_latest_node),
-		ON_FOUR_NODES(many_cpus_preserve_the_home_node),
-		ON_FOUR_NODES(a_frequent_cpu_is_never_missed),
-		ON_FOUR_NODES(runs_start_anew_each_interval),
-		ON_FOUR_NODES(unknown_cpus_have_no_node),
-		ON_FOUR_NODES(runs_not_sampled),
-		ON_FOUR_NODES(ran_without_accesses),
-		ON_FOUR_NODES(without_nodes_of_memory),
-		ON_FOUR_NODES(a_huge_page_counts_as_its_small_pages),
-		ON_FOUR_NODES(history_decays),
-		ON_FOUR_NODES(history_ends),
-		ON_FOUR_NODES(the_paper_profile_keeps_no_history),
-		ON_FOUR_NODES(silent_threads_are_dropped),
-		ON_FOUR_NODES(dropping_a_query_drops_its_counts),
-		ON_FOUR_NODES(reused_identifiers_start_empty),
-		ON_FOUR_NODES(a_reused_number_starts_anew),
-		ON_FOUR_NODES(agrees_with_a_plain_count),
-		ON_FOUR_NODES(the_coldest_threads_are_evicted),
-		ON_FOUR_NODES(what_belongs_to_no_thread_or_node_is_ignored),
-		ON_FOUR_NODES(retarget_starts_anew),
-		cmocka_unit_test(a_single_node_is_all_local),
-		cmocka_unit_test(free_takes_null),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

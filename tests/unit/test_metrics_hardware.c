@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Metrics derived from hardware samples: O_R, O_F, DRAM traffic, L and A (3DyRM). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <math.h>
 
@@ -89,9 +88,8 @@ static const struct nm_figures *close_one(void)
 	return figures;
 }
 
-static void unsampled_metrics_are_unavailable(void **state)
+TEST(unsampled_metrics_are_unavailable)
 {
-	(void)state;
 	interval.kinds = 0;
 	amount(NM_EVENT_INSTRUCTIONS, 100);
 	amount(NM_EVENT_FLOPS, 100);
@@ -102,9 +100,8 @@ static void unsampled_metrics_are_unavailable(void **state)
 	assert_int_equal(figures->latency_samples, 0);
 }
 
-static void sampled_but_none_is_zero(void **state)
+TEST(sampled_but_none_is_zero)
 {
-	(void)state;
 	interval.kinds = BIT(NM_EVENT_INSTRUCTIONS) | BIT(NM_EVENT_FLOPS) | BIT(NM_EVENT_DRAM);
 	const struct nm_figures *figures = close_one();
 	assert_true(figures->instructions == 0 && figures->operations == 0);
@@ -112,9 +109,8 @@ static void sampled_but_none_is_zero(void **state)
 	assert_true(isnan(figures->latency));
 }
 
-static void amounts_become_rates(void **state)
+TEST(amounts_become_rates)
 {
-	(void)state;
 	interval.length_ns = 2 * NM_NSEC_PER_SEC;
 	amount(NM_EVENT_INSTRUCTIONS, 3000);
 	amount(NM_EVENT_INSTRUCTIONS, 1000);
@@ -129,9 +125,8 @@ static void amounts_become_rates(void **state)
 }
 
 /* The metrics of a thread that works in its caches depend neither on T nor on samples of others. */
-static void the_floor_is_a_rate_and_stays(void **state)
+TEST(the_floor_is_a_rate_and_stays)
 {
-	(void)state;
 	for (unsigned seconds = 1; seconds <= 4; seconds *= 2) {
 		interval.length_ns = seconds * NM_NSEC_PER_SEC;
 		amount(NM_EVENT_DRAM, 6400);
@@ -144,9 +139,8 @@ static void the_floor_is_a_rate_and_stays(void **state)
 	assert_true(close_one()->traffic == 32000);
 }
 
-static void traffic_so_far_is_known_within_the_interval(void **state)
+TEST(traffic_so_far_is_known_within_the_interval)
 {
-	(void)state;
 	uint32_t tid = sample(NM_EVENT_DRAM).tid;
 	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 0);
 	amount(NM_EVENT_DRAM, 64000);
@@ -157,17 +151,15 @@ static void traffic_so_far_is_known_within_the_interval(void **state)
 	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 0);
 }
 
-static void traffic_above_the_minimum_is_used(void **state)
+TEST(traffic_above_the_minimum_is_used)
 {
-	(void)state;
 	for (unsigned i = 0; i < 11; i++)
 		amount(NM_EVENT_DRAM, 6400);
 	assert_true(close_one()->traffic == 70400);
 }
 
-static void operations_need_both_counts(void **state)
+TEST(operations_need_both_counts)
 {
-	(void)state;
 	interval.kinds = BIT(NM_EVENT_INSTRUCTIONS);
 	amount(NM_EVENT_INSTRUCTIONS, 100);
 	assert_true(isnan(close_one()->operations));
@@ -179,9 +171,8 @@ static void operations_need_both_counts(void **state)
 	assert_true(close_one()->operations == 100);
 }
 
-static void counts_are_of_one_interval(void **state)
+TEST(counts_are_of_one_interval)
 {
-	(void)state;
 	interval.keep = 0.5;
 	amount(NM_EVENT_INSTRUCTIONS, 100);
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
@@ -192,9 +183,8 @@ static void counts_are_of_one_interval(void **state)
 	assert_true(figures->accesses[1] == 0.5);
 }
 
-static void latency_is_the_mean_of_the_samples(void **state)
+TEST(latency_is_the_mean_of_the_samples)
 {
-	(void)state;
 	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 300);
 	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_L1, 4);
 	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 0);
@@ -216,9 +206,8 @@ static const struct nm_figures *close_after(unsigned cpu, unsigned latencies, ui
 	return figures;
 }
 
-static void latencies_are_counted_over_the_window_of_accesses(void **state)
+TEST(latencies_are_counted_over_the_window_of_accesses)
 {
-	(void)state;
 	interval.keep = 0.5;
 	close_after(1, 4, 200);
 	const struct nm_figures *figures = close_after(1, 4, 500);
@@ -232,9 +221,8 @@ static void latencies_are_counted_over_the_window_of_accesses(void **state)
 }
 
 /* CPU 1 is on node 0 and CPU 5 on node 2. */
-static void latencies_of_another_node_do_not_count(void **state)
+TEST(latencies_of_another_node_do_not_count)
 {
-	(void)state;
 	interval.keep = 0.5;
 	close_after(1, 4, 200);
 	const struct nm_figures *figures = close_after(5, 2, 600);
@@ -242,9 +230,8 @@ static void latencies_of_another_node_do_not_count(void **state)
 	assert_true(figures->recent_latency_samples == 2 && figures->recent_latency == 600);
 }
 
-static void latency_needs_no_address(void **state)
+TEST(latency_needs_no_address)
 {
-	(void)state;
 	struct nm_sample made = sample(NM_EVENT_MEMORY);
 	made.latency_cycles = 77;
 	nm_metrics_add(metrics, &made);
@@ -253,9 +240,8 @@ static void latency_needs_no_address(void **state)
 	assert_int_equal(figures->access_new, 0);
 }
 
-static void known_levels_count_dram_only(void **state)
+TEST(known_levels_count_dram_only)
 {
-	(void)state;
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_L2, 14);
 	access_of(NM_EVENT_MEMORY, 2, NM_LEVEL_UNKNOWN, 0);
@@ -267,9 +253,8 @@ static void known_levels_count_dram_only(void **state)
 	assert_true(figures->access_total == 2 && figures->accesses[3] == 1);
 }
 
-static void unknown_levels_count_as_dram(void **state)
+TEST(unknown_levels_count_as_dram)
 {
-	(void)state;
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_UNKNOWN, 400);
 	access_of(NM_EVENT_STORE, 2, NM_LEVEL_UNKNOWN, 0);
 	const struct nm_figures *figures = close_one();
@@ -278,9 +263,8 @@ static void unknown_levels_count_as_dram(void **state)
 	assert_int_equal(figures->access_new, 2);
 }
 
-static void faults_count_only_without_memory_samples(void **state)
+TEST(faults_count_only_without_memory_samples)
 {
-	(void)state;
 	fault(3, 50);
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
 	const struct nm_figures *figures = close_one();
@@ -292,9 +276,8 @@ static void faults_count_only_without_memory_samples(void **state)
 }
 
 /* Even if it neither ran in a sample nor accessed memory. */
-static void counts_alone_yield_metrics(void **state)
+TEST(counts_alone_yield_metrics)
 {
-	(void)state;
 	const struct nm_figures *figures;
 	amount(NM_EVENT_INSTRUCTIONS, 100);
 	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
@@ -302,9 +285,8 @@ static void counts_alone_yield_metrics(void **state)
 	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 0);
 }
 
-static void counts_survive_the_growth_of_the_table(void **state)
+TEST(counts_survive_the_growth_of_the_table)
 {
-	(void)state;
 	const struct nm_figures *figures;
 	for (uint32_t tid = 1; tid <= 1000; tid++) {
 		struct nm_sample made = sample(NM_EVENT_INSTRUCTIONS);
@@ -317,9 +299,8 @@ static void counts_survive_the_growth_of_the_table(void **state)
 		assert_true(figures[i].instructions == i + 1);
 }
 
-static void shares_of_a_counter_are_made_up_for(void **state)
+TEST(shares_of_a_counter_are_made_up_for)
 {
-	(void)state;
 	struct nm_sample made = sample(NM_EVENT_MEMORY);
 	made.page_node = 3;
 	made.level = NM_LEVEL_DRAM;
@@ -336,10 +317,9 @@ static void shares_of_a_counter_are_made_up_for(void **state)
 	assert_true(figures->run_share == 4 * 1e7 / 1e9);
 }
 
-static void losses_scale_the_interval(void **state)
+TEST(losses_scale_the_interval)
 {
 	static const double taken[] = {7.0, 2.5, 1.0};
-	(void)state;
 	interval.taken_per_seen = taken;
 	interval.nr_cpus = NM_ARRAY_SIZE(taken);
 	for (unsigned i = 0; i < 4; i++)
@@ -361,29 +341,4 @@ static void losses_scale_the_interval(void **state)
 	assert_true(close_one()->instructions == 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(unsampled_metrics_are_unavailable),
-		TEST(sampled_but_none_is_zero),
-		TEST(amounts_become_rates),
-		TEST(the_floor_is_a_rate_and_stays),
-		TEST(traffic_so_far_is_known_within_the_interval),
-		TEST(traffic_above_the_minimum_is_used),
-		TEST(operations_need_both_counts),
-		TEST(counts_are_of_one_interval),
-		TEST(latency_is_the_mean_of_the_samples),
-		TEST(latencies_are_counted_over_the_window_of_accesses),
-		TEST(latencies_of_another_node_do_not_count),
-		TEST(latency_needs_no_address),
-		TEST(known_levels_count_dram_only),
-		TEST(unknown_levels_count_as_dram),
-		TEST(faults_count_only_without_memory_samples),
-		TEST(counts_alone_yield_metrics),
-		TEST(counts_survive_the_growth_of_the_table),
-		TEST(shares_of_a_counter_are_made_up_for),
-		TEST(losses_scale_the_interval),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread is moved, and keeps its affinity. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <sched.h>
 
@@ -12,9 +10,8 @@
 
 /* ---- the window ---- */
 
-static void a_running_thread_is_moved_at_once(void **state)
+TEST(a_running_thread_is_moved_at_once)
 {
-	(void)state;
 	struct nm_receipt receipt = world_move(101, 2);
 	assert_true(receipt.applied);
 	assert_int_equal(world_node_of(101), 2);
@@ -23,9 +20,8 @@ static void a_running_thread_is_moved_at_once(void **state)
 	assert_int_equal(nm_moves_counts(world->moves).arrived, 1);
 }
 
-static void a_sleeping_thread_is_restored_when_it_runs(void **state)
+TEST(a_sleeping_thread_is_restored_when_it_runs)
 {
-	(void)state;
 	world_narrow(101, 2);
 	assert_int_equal(nm_moves_open(world->moves), 1);
 	fake_get(fake, 101)->stuck = false;
@@ -36,9 +32,8 @@ static void a_sleeping_thread_is_restored_when_it_runs(void **state)
 }
 
 /* SECURITY: stuck */
-static void a_thread_that_does_not_run_is_restored_after_the_window(void **state)
+TEST(a_thread_that_does_not_run_is_restored_after_the_window)
 {
-	(void)state;
 	world_narrow(101, 2);
 	world_poll(19);
 	assert_int_not_equal(world_mask(101), ALL);
@@ -50,17 +45,15 @@ static void a_thread_that_does_not_run_is_restored_after_the_window(void **state
 	assert_int_equal(world_reported(NM_MOVE_MISSED, 101), 1);
 }
 
-static void a_thread_that_is_there_is_not_narrowed(void **state)
+TEST(a_thread_that_is_there_is_not_narrowed)
 {
-	(void)state;
 	unsigned sets = fake->calls[FAKE_SET];
 	assert_true(world_move(101, 0).applied);
 	assert_int_equal(fake->calls[FAKE_SET], sets);
 }
 
-static void a_pinned_thread_gets_its_own_affinity_back(void **state)
+TEST(a_pinned_thread_gets_its_own_affinity_back)
 {
-	(void)state;
 	fake_pin(fake, 101, fake_cpus(0, 5));
 	assert_true(world_move(101, 2).applied);
 	assert_int_equal(world_mask(101), fake_cpus(0, 5));
@@ -69,17 +62,15 @@ static void a_pinned_thread_gets_its_own_affinity_back(void **state)
 
 /* ---- where to ---- */
 
-static void a_thread_goes_to_the_idle_cpu(void **state)
+TEST(a_thread_goes_to_the_idle_cpu)
 {
-	(void)state;
 	world->busy_share[4] = 1;
 	assert_true(world_move(101, 2).applied);
 	assert_int_equal(fake_get(fake, 101)->processor, 5);
 }
 
-static void two_threads_get_different_cpus(void **state)
+TEST(two_threads_get_different_cpus)
 {
-	(void)state;
 	assert_true(world_move(101, 2).applied);
 	assert_true(world_move(102, 2).applied);
 	assert_int_not_equal(fake_get(fake, 101)->processor, fake_get(fake, 102)->processor);
@@ -97,9 +88,8 @@ static void assert_refused(uint32_t tid, int error)
 }
 
 /* SECURITY: cap-nice */
-static void a_thread_of_another_policy_is_not_moved(void **state)
+TEST(a_thread_of_another_policy_is_not_moved)
 {
-	(void)state;
 	const unsigned policies[] = {SCHED_FIFO, SCHED_RR, SCHED_DEADLINE, 7 /* SCHED_EXT */};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
 		fake_get(fake, 101)->policy = policies[i];
@@ -107,9 +97,8 @@ static void a_thread_of_another_policy_is_not_moved(void **state)
 	}
 }
 
-static void a_thread_that_creates_tasks_is_not_moved(void **state)
+TEST(a_thread_that_creates_tasks_is_not_moved)
 {
-	(void)state;
 	fake_fork(fake, 101, 300);
 	world_drain();
 	assert_refused(101, -EAGAIN);
@@ -118,9 +107,8 @@ static void a_thread_that_creates_tasks_is_not_moved(void **state)
 	assert_true(world_move(101, 2).applied);
 }
 
-static void nothing_is_moved_beside_another_scheduler(void **state)
+TEST(nothing_is_moved_beside_another_scheduler)
 {
-	(void)state;
 	fake->sched_ext = true;
 	world_tick();
 	assert_refused(101, -EAGAIN);
@@ -135,9 +123,8 @@ static void take_long(struct fake *f)
 	fake_sleep(f, 25);
 }
 
-static void a_thread_whose_call_takes_long_rests(void **state)
+TEST(a_thread_whose_call_takes_long_rests)
 {
-	(void)state;
 	fake_at(fake, FAKE_SET, 1, take_long);
 	assert_true(world_move(101, 2).applied);
 	assert_true(nm_moves_counts(world->moves).longest_ns >= 25 * NM_NSEC_PER_MSEC);
@@ -149,9 +136,8 @@ static void a_thread_whose_call_takes_long_rests(void **state)
 	assert_true(world_move(101, 0).applied);
 }
 
-static void nothing_is_moved_if_records_were_lost(void **state)
+TEST(nothing_is_moved_if_records_were_lost)
 {
-	(void)state;
 	world_lose_records();
 	assert_refused(101, -EAGAIN);
 	world_tick();
@@ -164,9 +150,8 @@ static void pin_101(struct fake *f)
 }
 
 /* SECURITY: pin-meanwhile */
-static void an_affinity_set_meanwhile_is_not_replaced(void **state)
+TEST(an_affinity_set_meanwhile_is_not_replaced)
 {
-	(void)state;
 	fake_at(fake, FAKE_GET, 2, pin_101);
 	struct nm_receipt receipt = world_move(101, 2);
 	assert_false(receipt.applied);
@@ -174,9 +159,8 @@ static void an_affinity_set_meanwhile_is_not_replaced(void **state)
 	assert_no_trace();
 }
 
-static void a_refused_half_ends_a_swap(void **state)
+TEST(a_refused_half_ends_a_swap)
 {
-	(void)state;
 	fake_get(fake, 102)->processor = 4;
 	struct nm_decision decision = {.kind = NM_DECISION_SWAP,
 				       .nr_steps = 2,
@@ -188,9 +172,8 @@ static void a_refused_half_ends_a_swap(void **state)
 }
 
 /* SECURITY: stuck */
-static void a_restoration_that_fails_is_tried_again(void **state)
+TEST(a_restoration_that_fails_is_tried_again)
 {
-	(void)state;
 	fake_fail(fake, FAKE_SET, 2, 2, EPERM);
 	assert_true(world_move(101, 2).applied);
 	assert_int_equal(world_reported(NM_MOVE_FAILED, 101), 1);
@@ -205,9 +188,8 @@ static void a_restoration_that_fails_is_tried_again(void **state)
 /* ---- the owner ---- */
 
 /* SECURITY: pin-meanwhile */
-static void an_affinity_set_within_the_window_stays(void **state)
+TEST(an_affinity_set_within_the_window_stays)
 {
-	(void)state;
 	world_narrow(101, 2);
 	fake_pin(fake, 101, world_node(3));
 	world_poll(20);
@@ -216,9 +198,8 @@ static void an_affinity_set_within_the_window_stays(void **state)
 }
 
 /* SECURITY: groups-vanish */
-static void a_cpuset_that_shrinks_and_grows_leaves_nothing(void **state)
+TEST(a_cpuset_that_shrinks_and_grows_leaves_nothing)
 {
-	(void)state;
 	fake->remembers = true;
 	fake_cpuset(fake, "/job", ALL);
 	fake_move(fake, 100, "/job");
@@ -236,9 +217,8 @@ static bool has_file(void)
 	return faccessat(world->directory, NM_MOVES_NAME, F_OK, 0) == 0;
 }
 
-static void the_file_is_removed_at_the_end(void **state)
+TEST(the_file_is_removed_at_the_end)
 {
-	(void)state;
 	world_narrow(101, 2);
 	assert_int_equal(nm_moves_end(world->moves), 0);
 	assert_no_trace();
@@ -249,9 +229,8 @@ static void the_file_is_removed_at_the_end(void **state)
 }
 
 /* One domain uses half of the slots. */
-static void a_domain_leaves_slots_for_others(void **state)
+TEST(a_domain_leaves_slots_for_others)
 {
-	(void)state;
 	for (unsigned i = 0; i < NM_MOVE_SLOTS; i++)
 		(void)world_move(101, 2 + i % 2);
 	assert_int_equal(nm_moves_counts(world->moves).asked, NM_MOVE_SLOTS / 2);
@@ -263,9 +242,8 @@ static void a_domain_leaves_slots_for_others(void **state)
 }
 
 /* SECURITY: runtime-directory */
-static void a_file_of_another_kind_is_refused(void **state)
+TEST(a_file_of_another_kind_is_refused)
 {
-	(void)state;
 	struct nm_moves *second = NULL;
 	nm_moves_free(NM_TAKE(world->moves));
 	fixture_file(world->root, NM_MOVES_NAME, "something else\n");
@@ -275,31 +253,4 @@ static void a_file_of_another_kind_is_refused(void **state)
 	assert_null(second);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_running_thread_is_moved_at_once),
-		TEST(a_sleeping_thread_is_restored_when_it_runs),
-		TEST(a_thread_that_does_not_run_is_restored_after_the_window),
-		TEST(a_thread_that_is_there_is_not_narrowed),
-		TEST(a_pinned_thread_gets_its_own_affinity_back),
-		TEST(a_thread_goes_to_the_idle_cpu),
-		TEST(two_threads_get_different_cpus),
-		TEST(a_thread_of_another_policy_is_not_moved),
-		TEST(a_thread_that_creates_tasks_is_not_moved),
-		TEST(a_thread_whose_call_takes_long_rests),
-		TEST(nothing_is_moved_beside_another_scheduler),
-		TEST(nothing_is_moved_if_records_were_lost),
-		TEST(an_affinity_set_meanwhile_is_not_replaced),
-		TEST(a_refused_half_ends_a_swap),
-		TEST(a_restoration_that_fails_is_tried_again),
-		TEST(an_affinity_set_within_the_window_stays),
-		TEST(a_cpuset_that_shrinks_and_grows_leaves_nothing),
-		TEST(the_file_is_removed_at_the_end),
-		TEST(a_domain_leaves_slots_for_others),
-		TEST(a_file_of_another_kind_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,11 +3,9 @@
  * Tasks that inherit a narrowed affinity get the original one, also if the service is killed at any
  * call; and an affinity set by its owner stays, even if it is on the same CPUs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <sys/wait.h>
 
@@ -16,9 +14,8 @@
 
 /* ---- by their records ---- */
 
-static void a_child_of_the_window_is_restored(void **state)
+TEST(a_child_of_the_window_is_restored)
 {
-	(void)state;
 	world_narrow(101, 2);
 	fake_fork(fake, 101, 300);
 	fake_clone(fake, 101, 110);
@@ -28,9 +25,8 @@ static void a_child_of_the_window_is_restored(void **state)
 }
 
 /* The kernel copies the affinity when fork(2) begins; the child gets its start time later. */
-static void a_child_whose_creation_began_in_the_window_is_restored(void **state)
+TEST(a_child_whose_creation_began_in_the_window_is_restored)
 {
-	(void)state;
 	world_narrow(101, 2);
 	uint64_t narrow = world_mask(101);
 	world_poll(20);
@@ -43,9 +39,8 @@ static void a_child_whose_creation_began_in_the_window_is_restored(void **state)
 }
 
 /* Only the first one can have begun before. */
-static void a_later_child_keeps_its_affinity(void **state)
+TEST(a_later_child_keeps_its_affinity)
 {
-	(void)state;
 	world_narrow(101, 2);
 	uint64_t narrow = world_mask(101);
 	world_poll(20);
@@ -57,9 +52,8 @@ static void a_later_child_keeps_its_affinity(void **state)
 	assert_no_trace();
 }
 
-static void a_child_of_a_child_that_exited_is_restored(void **state)
+TEST(a_child_of_a_child_that_exited_is_restored)
 {
-	(void)state;
 	world_narrow(101, 2);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 300, 301);
@@ -71,9 +65,8 @@ static void a_child_of_a_child_that_exited_is_restored(void **state)
 }
 
 /* SECURITY: others-pins */
-static void a_restored_child_may_be_pinned_to_the_same_cpus(void **state)
+TEST(a_restored_child_may_be_pinned_to_the_same_cpus)
 {
-	(void)state;
 	world_narrow(101, 2);
 	fake_fork(fake, 101, 300);
 	uint64_t narrow = world_mask(300);
@@ -86,9 +79,8 @@ static void a_restored_child_may_be_pinned_to_the_same_cpus(void **state)
 	}
 }
 
-static void a_program_of_another_thread_is_restored(void **state)
+TEST(a_program_of_another_thread_is_restored)
 {
-	(void)state;
 	world_narrow(101, 2);
 	fake_exec(fake, 101);
 	world_poll(20);
@@ -98,9 +90,8 @@ static void a_program_of_another_thread_is_restored(void **state)
 	assert_no_trace();
 }
 
-static void a_pinned_leader_is_not_taken_for_a_program(void **state)
+TEST(a_pinned_leader_is_not_taken_for_a_program)
 {
-	(void)state;
 	fake_pin(fake, 100, world_node(2));
 	world_narrow(101, 2);
 	fake_get(fake, 101)->own = ALL;
@@ -111,9 +102,8 @@ static void a_pinned_leader_is_not_taken_for_a_program(void **state)
 	assert_no_trace();
 }
 
-static void a_reused_number_is_not_followed(void **state)
+TEST(a_reused_number_is_not_followed)
 {
-	(void)state;
 	world_narrow(101, 2);
 	uint64_t narrow = world_mask(101);
 	world_poll(20);
@@ -128,9 +118,8 @@ static void a_reused_number_is_not_followed(void **state)
 
 /* Each process creates the next one, and exits. */
 /* SECURITY: forks */
-static void an_endless_chain_is_given_up(void **state)
+TEST(an_endless_chain_is_given_up)
 {
-	(void)state;
 	world_narrow(101, 2);
 	for (uint32_t i = 0; i < 100; i++) {
 		fake_fork(fake, i == 0 ? 101 : 1000 + i - 1, 1000 + i);
@@ -148,9 +137,8 @@ static void an_endless_chain_is_given_up(void **state)
 
 /* ---- without records ---- */
 
-static void a_walk_finds_children_if_records_are_lost(void **state)
+TEST(a_walk_finds_children_if_records_are_lost)
 {
-	(void)state;
 	world_narrow(101, 2);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 300, 301);
@@ -162,9 +150,8 @@ static void a_walk_finds_children_if_records_are_lost(void **state)
 }
 
 /* SECURITY: others-pins */
-static void neighbours_keep_their_affinity_if_records_are_lost(void **state)
+TEST(neighbours_keep_their_affinity_if_records_are_lost)
 {
-	(void)state;
 	world_narrow(101, 2);
 	uint64_t narrow = world_mask(101);
 	fake_pin(fake, 200, narrow);
@@ -181,9 +168,8 @@ static void neighbours_keep_their_affinity_if_records_are_lost(void **state)
 	assert_no_trace();
 }
 
-static void a_walk_ends(void **state)
+TEST(a_walk_ends)
 {
-	(void)state;
 	world_narrow(101, 2);
 	world_poll(20);
 	world_lose_records();
@@ -196,9 +182,8 @@ static void a_walk_ends(void **state)
 
 /* ---- after a crash ---- */
 
-static void a_child_is_restored_after_a_crash(void **state)
+TEST(a_child_is_restored_after_a_crash)
 {
-	(void)state;
 	struct nm_restoration found;
 	world_narrow(101, 2);
 	uint64_t narrow = world_mask(101);
@@ -214,9 +199,8 @@ static void a_child_is_restored_after_a_crash(void **state)
 	world_start();
 }
 
-static void a_refusal_is_taken_over(void **state)
+TEST(a_refusal_is_taken_over)
 {
-	(void)state;
 	struct nm_restoration found;
 	world_narrow(101, 2);
 	nm_moves_free(NM_TAKE(world->moves));
@@ -322,9 +306,8 @@ static void live_for_a_while(void)
 }
 
 /* SECURITY: killed */
-static void any_sequence_leaves_nothing(void **state)
+TEST(any_sequence_leaves_nothing)
 {
-	(void)state;
 	nm_rng_seed(&rng, 20261127);
 	for (unsigned i = 0; i < LIVES; i++) {
 		(void)tear_down(NULL);
@@ -343,9 +326,8 @@ static void any_sequence_leaves_nothing(void **state)
 }
 
 /* SECURITY: killed */
-static void a_kill_at_any_call_leaves_nothing(void **state)
+TEST(a_kill_at_any_call_leaves_nothing)
 {
-	(void)state;
 	unsigned outstanding = 0;
 	nm_rng_seed(&rng, 20261128);
 	for (unsigned i = 0; i < LIVES; i++) {
@@ -378,27 +360,4 @@ static void a_kill_at_any_call_leaves_nothing(void **state)
 	assert_true(outstanding > LIVES / 20);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_child_of_the_window_is_restored),
-		TEST(a_child_whose_creation_began_in_the_window_is_restored),
-		TEST(a_later_child_keeps_its_affinity),
-		TEST(a_child_of_a_child_that_exited_is_restored),
-		TEST(a_restored_child_may_be_pinned_to_the_same_cpus),
-		TEST(a_program_of_another_thread_is_restored),
-		TEST(a_pinned_leader_is_not_taken_for_a_program),
-		TEST(a_reused_number_is_not_followed),
-		TEST(an_endless_chain_is_given_up),
-		TEST(a_walk_finds_children_if_records_are_lost),
-		TEST(neighbours_keep_their_affinity_if_records_are_lost),
-		TEST(a_walk_ends),
-		TEST(a_child_is_restored_after_a_crash),
-		TEST(a_refusal_is_taken_over),
-		TEST(any_sequence_leaves_nothing),
-		TEST(a_kill_at_any_call_leaves_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads of processes with a home are moved, and their affinity is never narrow after a tick. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "page_daemon_fixture.h"
 
@@ -56,9 +55,8 @@ static void assert_all_at_home(void)
 		assert_int_equal(node_of(&world.workers[i]), home_of(1000 + 100 * (i / 2)));
 }
 
-static void each_process_is_moved_to_a_node(void **state)
+TEST(each_process_is_moved_to_a_node)
 {
-	(void)state;
 	four_mixed_up();
 	begin_auto();
 	live_s(6);
@@ -74,9 +72,8 @@ static unsigned away(struct worker *worker)
 	return home;
 }
 
-static void a_thread_that_the_scheduler_takes_away_is_moved_again(void **state)
+TEST(a_thread_that_the_scheduler_takes_away_is_moved_again)
 {
-	(void)state;
 	add_worker(1000, 0, 0);
 	add_worker(1000, 5, 0);
 	begin_auto();
@@ -88,9 +85,8 @@ static void a_thread_that_the_scheduler_takes_away_is_moved_again(void **state)
 }
 
 /* SECURITY: managed */
-static void a_thread_that_moves_back_is_left_alone(void **state)
+TEST(a_thread_that_moves_back_is_left_alone)
 {
-	(void)state;
 	add_worker(1000, 0, 0);
 	add_worker(1000, 5, 0);
 	begin_auto();
@@ -105,9 +101,8 @@ static void a_thread_that_moves_back_is_left_alone(void **state)
 }
 
 /* Its runtime gives each new thread the affinity of the first one, which is not narrow. */
-static void a_runtime_that_copies_the_first_affinity_gets_all_cpus(void **state)
+TEST(a_runtime_that_copies_the_first_affinity_gets_all_cpus)
 {
-	(void)state;
 	add_worker(1000, 0, 0);
 	add_worker(1000, 5, 0);
 	fake_clone(world.fake, 1000, 1500)->processor = 1;
@@ -119,9 +114,8 @@ static void a_runtime_that_copies_the_first_affinity_gets_all_cpus(void **state)
 	assert_int_equal(born->mask, 0xff);
 }
 
-static void the_end_leaves_nothing(void **state)
+TEST(the_end_leaves_nothing)
 {
-	(void)state;
 	four_mixed_up();
 	for (unsigned i = 0; i < 8; i++)
 		fake_get(world.fake, world.workers[i].tid)->stuck = i % 2;
@@ -131,9 +125,8 @@ static void the_end_leaves_nothing(void **state)
 	assert_nothing_narrow();
 }
 
-static void a_release_ends_assignments(void **state)
+TEST(a_release_ends_assignments)
 {
-	(void)state;
 	add_worker(1000, 0, 0);
 	add_worker(1000, 5, 0);
 	begin_auto();
@@ -146,9 +139,8 @@ static void a_release_ends_assignments(void **state)
 }
 
 /* The lotteries, too. */
-static void a_thread_of_a_lottery_is_moved_and_kept_wide(void **state)
+TEST(a_thread_of_a_lottery_is_moved_and_kept_wide)
 {
-	(void)state;
 	four_mixed_up();
 	world.daemon.config->threads.policy = NM_POLICY_LBMA;
 	fake_sleep(world.fake, 60000);
@@ -160,16 +152,4 @@ static void a_thread_of_a_lottery_is_moved_and_kept_wide(void **state)
 	assert_true(nm_moves_counts(world.daemon.pipeline.moves).arrived > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_process_is_moved_to_a_node),
-		TEST(a_thread_that_the_scheduler_takes_away_is_moved_again),
-		TEST(a_thread_that_moves_back_is_left_alone),
-		TEST(a_runtime_that_copies_the_first_affinity_gets_all_cpus),
-		TEST(the_end_leaves_nothing),
-		TEST(a_release_ends_assignments),
-		TEST(a_thread_of_a_lottery_is_moved_and_kept_wide),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

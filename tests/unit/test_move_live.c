@@ -3,11 +3,9 @@
  * Moves on the running kernel: threads that run, sleep, are stopped, create tasks, or execute
  * programs. Afterwards no affinity is narrow. Needs two CPUs; node k is CPU k.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "move_live_fixture.h"
 
@@ -79,8 +77,8 @@ static bool is_narrow(uint32_t tid)
 	       !hwloc_bitmap_isequal(mask, original);
 }
 
-/* Moves the thread from one node to the other; updates free the slots. It is moved each time, unless
- * it rests, because a call took long on a busy machine. */
+/* Moves the thread from one node to the other; updates free the slots. It is moved each time,
+ * unless it rests, because a call took long on a busy machine. */
 static void move_often(uint32_t tid, unsigned times)
 {
 	for (unsigned i = 0; i < times; i++) {
@@ -95,7 +93,7 @@ static void move_often(uint32_t tid, unsigned times)
 
 /* ---- threads ---- */
 
-static void a_thread_that_computes(void **state)
+TEST(a_thread_that_computes)
 {
 	if (*state)
 		skip();
@@ -106,7 +104,7 @@ static void a_thread_that_computes(void **state)
 	print_counts("computing");
 }
 
-static void a_thread_that_sleeps_a_millisecond_at_a_time(void **state)
+TEST(a_thread_that_sleeps_a_millisecond_at_a_time)
 {
 	if (*state)
 		skip();
@@ -117,7 +115,7 @@ static void a_thread_that_sleeps_a_millisecond_at_a_time(void **state)
 	print_counts("sleeping 1 ms at a time");
 }
 
-static void a_thread_that_is_stopped(void **state)
+TEST(a_thread_that_is_stopped)
 {
 	if (*state)
 		skip();
@@ -151,7 +149,7 @@ static void assert_all_original(uint32_t tid, const uint32_t *others, size_t cou
 		assert_mask(others[i], original);
 }
 
-static void tasks_created_within_the_window(void **state)
+TEST(tasks_created_within_the_window)
 {
 	if (*state)
 		skip();
@@ -173,7 +171,7 @@ static void tasks_created_within_the_window(void **state)
 	assert_all_original(tid, inheritors, 3);
 }
 
-static void a_program_executed_within_the_window(void **state)
+TEST(a_program_executed_within_the_window)
 {
 	if (*state)
 		skip();
@@ -202,7 +200,7 @@ static void restore(void)
 	assert_int_equal(found.failed, 0);
 }
 
-static void tasks_are_restored_after_a_kill(void **state)
+TEST(tasks_are_restored_after_a_kill)
 {
 	if (*state)
 		skip();
@@ -215,7 +213,7 @@ static void tasks_are_restored_after_a_kill(void **state)
 }
 
 /* A thread that creates a thousand children while it is moved; then the service is killed. */
-static void children_created_while_moved(void **state)
+TEST(children_created_while_moved)
 {
 	if (*state)
 		skip();
@@ -240,18 +238,4 @@ static void children_created_while_moved(void **state)
 	assert_mask(tid, original);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_thread_that_computes),
-		TEST(a_thread_that_sleeps_a_millisecond_at_a_time),
-		TEST(a_thread_that_is_stopped),
-		TEST(tasks_created_within_the_window),
-		TEST(a_program_executed_within_the_window),
-		TEST(tasks_are_restored_after_a_kill),
-		TEST(children_created_while_moved),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The fates of pages: moved, left, refused, failed; and huge pages. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include "mover_fixture.h"
 
 /* ---- moved or left ---- */
 
-static void test_moves(void **state)
+TEST(test_moves)
 {
 	struct test *test = *state;
 	BATCH(1000);
@@ -27,7 +31,7 @@ static void test_moves(void **state)
 }
 
 /* Node numbers of the kernel have gaps, indices have none. */
-static void test_sparse_nodes(void **state)
+TEST(test_sparse_nodes)
 {
 	struct test *test = *state;
 	BATCH(4);
@@ -43,7 +47,7 @@ static void test_sparse_nodes(void **state)
 	assert_int_equal(batch->steps[3].found_on, 3);
 }
 
-static void test_pages_found_elsewhere(void **state)
+TEST(test_pages_found_elsewhere)
 {
 	struct test *test = *state;
 	BATCH(5);
@@ -66,7 +70,7 @@ static void test_pages_found_elsewhere(void **state)
 
 /* ---- the process ---- */
 
-static void test_other_process(void **state)
+TEST(test_other_process)
 {
 	struct test *test = *state;
 	BATCH(3);
@@ -78,7 +82,7 @@ static void test_other_process(void **state)
 	assert_int_equal(test->fake->calls, 0);
 }
 
-static void test_process_gone(void **state)
+TEST(test_process_gone)
 {
 	struct test *test = *state;
 	BATCH(3);
@@ -99,7 +103,7 @@ static void assert_no_page_is_moved(struct test *test, struct nm_page_batch *bat
 	nm_page_batch_free(batch);
 }
 
-static void test_process_ends_midway(void **state)
+TEST(test_process_ends_midway)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = begin_held(test);
@@ -109,7 +113,7 @@ static void test_process_ends_midway(void **state)
 }
 
 /* At the same time, so that no check is due: the call itself detects it. */
-static void test_number_is_anothers_midway(void **state)
+TEST(test_number_is_anothers_midway)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = begin_held(test);
@@ -119,7 +123,7 @@ static void test_number_is_anothers_midway(void **state)
 }
 
 /* Its first thread has exited before the others: its number has no memory any more. */
-static void test_first_thread_gone(void **state)
+TEST(test_first_thread_gone)
 {
 	struct test *test = *state;
 	BATCH(3);
@@ -130,7 +134,7 @@ static void test_first_thread_gone(void **state)
 	assert_all(batch, NM_PAGE_FATE_MOVED);
 }
 
-static void test_call_refused(void **state)
+TEST(test_call_refused)
 {
 	/* EINVAL: the process is exiting, and has no memory any more. */
 	static const struct {
@@ -153,7 +157,7 @@ static void test_call_refused(void **state)
 
 /* ---- errors of the kernel ---- */
 
-static void test_errors_of_pages(void **state)
+TEST(test_errors_of_pages)
 {
 	static const struct {
 		int at, error;
@@ -174,7 +178,7 @@ static void test_errors_of_pages(void **state)
 	assert_int_equal(batch->error, 0);
 }
 
-static void test_absent_pages_are_not_asked_for(void **state)
+TEST(test_absent_pages_are_not_asked_for)
 {
 	struct test *test = *state;
 	BATCH(20);
@@ -188,7 +192,7 @@ static void test_absent_pages_are_not_asked_for(void **state)
 
 /* The kernel does not report the status of pages in the group of a stuck page, and does not try
  * later ones. */
-static void test_stuck_page_is_retried(void **state)
+TEST(test_stuck_page_is_retried)
 {
 	struct test *test = *state;
 	BATCH(16);
@@ -205,7 +209,7 @@ static void test_stuck_page_is_retried(void **state)
 }
 
 /* After a slow call there is a pause instead of a second attempt. */
-static void test_stuck_page_and_slow_call(void **state)
+TEST(test_stuck_page_and_slow_call)
 {
 	struct test *test = *state;
 	BATCH(8);
@@ -222,7 +226,7 @@ static void test_stuck_page_and_slow_call(void **state)
 /* Calls for the first batch are slow, for example because its process holds the lock of its memory:
  * the batch of another domain does not wait for it, and the first one is continued later. */
 /* SECURITY: slow-calls */
-static void test_a_slow_domain_does_not_delay_others(void **state)
+TEST(test_a_slow_domain_does_not_delay_others)
 {
 	struct test *test = *state;
 	struct nm_page_batch *slow = begin_held(test), *other = fake_batch(8);
@@ -249,7 +253,7 @@ static void test_a_slow_domain_does_not_delay_others(void **state)
 }
 
 /* SECURITY: quota */
-static void test_a_domain_with_many_batches_does_not_delay_others(void **state)
+TEST(test_a_domain_with_many_batches_does_not_delay_others)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batches[6];
@@ -270,7 +274,7 @@ static void test_a_domain_with_many_batches_does_not_delay_others(void **state)
 	}
 }
 
-static void test_node_refuses(void **state)
+TEST(test_node_refuses)
 {
 	struct test *test = *state;
 	BATCH(8);
@@ -350,7 +354,7 @@ static void expect_kinds(const struct nm_page_batch *batch, const char *fates)
 				 fates[i] == 'm' ? NM_PAGE_FATE_MOVED : NM_PAGE_FATE_REFUSED);
 }
 
-static void test_owners_policy(void **state)
+TEST(test_owners_policy)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = batch_of_kinds();
@@ -360,7 +364,7 @@ static void test_owners_policy(void **state)
 	expect_kinds(batch, "mmrrrrrmrrrr");
 }
 
-static void test_owners_policy_set_aside(void **state)
+TEST(test_owners_policy_set_aside)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = batch_of_kinds();
@@ -371,7 +375,7 @@ static void test_owners_policy_set_aside(void **state)
 	expect_kinds(batch, "mmmmmmmmrrrr");
 }
 
-static void test_shared_allowed(void **state)
+TEST(test_shared_allowed)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = batch_of_kinds();
@@ -383,7 +387,7 @@ static void test_shared_allowed(void **state)
 }
 
 /* A reload changes the rules for later batches. */
-static void test_reload_rules(void **state)
+TEST(test_reload_rules)
 {
 	struct test *test = *state;
 	struct nm_page_batch *first = batch_of_kinds(), *second = batch_of_kinds();
@@ -402,7 +406,7 @@ static void test_reload_rules(void **state)
 	nm_page_batch_free(second);
 }
 
-static void test_cpuset(void **state)
+TEST(test_cpuset)
 {
 	struct test *test = *state;
 	BATCH(4);
@@ -421,7 +425,7 @@ static void test_cpuset(void **state)
 
 /* ---- free memory ---- */
 
-static void test_node_nearly_full(void **state)
+TEST(test_node_nearly_full)
 {
 	struct test *test = *state;
 	BATCH(20);
@@ -435,7 +439,7 @@ static void test_node_nearly_full(void **state)
 				 i < 10 ? NM_PAGE_FATE_MOVED : NM_PAGE_FATE_REFUSED);
 }
 
-static void test_no_free_huge_page(void **state)
+TEST(test_no_free_huge_page)
 {
 	struct test *test = *state;
 	BATCH(3);
@@ -463,7 +467,7 @@ static void map_pool(struct fake *fake)
 		 FAKE_BASE);
 }
 
-static void test_pool_of_huge_pages(void **state)
+TEST(test_pool_of_huge_pages)
 {
 	struct test *test = *state;
 	BATCH(4);
@@ -486,7 +490,7 @@ static void test_pool_of_huge_pages(void **state)
 
 /* ---- huge pages ---- */
 
-static void test_wrong_shapes(void **state)
+TEST(test_wrong_shapes)
 {
 	struct test *test = *state;
 	BATCH(4);
@@ -500,7 +504,7 @@ static void test_wrong_shapes(void **state)
 	assert_all(batch, NM_PAGE_FATE_REFUSED);
 }
 
-static void test_splits(void **state)
+TEST(test_splits)
 {
 	struct test *test = *state;
 	BATCH(2);
@@ -513,37 +517,4 @@ static void test_splits(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).splits, 7);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_moves),
-		TEST(test_sparse_nodes),
-		TEST(test_pages_found_elsewhere),
-		TEST(test_other_process),
-		TEST(test_process_gone),
-		TEST(test_process_ends_midway),
-		TEST(test_number_is_anothers_midway),
-		TEST(test_first_thread_gone),
-		TEST(test_call_refused),
-		TEST(test_errors_of_pages),
-		TEST(test_absent_pages_are_not_asked_for),
-		TEST(test_stuck_page_is_retried),
-		TEST(test_stuck_page_and_slow_call),
-		TEST(test_a_slow_domain_does_not_delay_others),
-		TEST(test_a_domain_with_many_batches_does_not_delay_others),
-		TEST(test_node_refuses),
-		TEST(test_owners_policy),
-		TEST(test_owners_policy_set_aside),
-		TEST(test_shared_allowed),
-		TEST(test_reload_rules),
-		TEST(test_cpuset),
-		TEST(test_node_nearly_full),
-		TEST(test_no_free_huge_page),
-		TEST(test_pool_of_huge_pages),
-		TEST(test_wrong_shapes),
-		TEST(test_splits),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps for a huge page where there is none: the fates of its small pages. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include "mover_fixture.h"
 
 /* The kernel has split it meanwhile or never created it: all of its small pages move. */
-static void test_huge_page_that_is_none(void **state)
+TEST(test_huge_page_that_is_none)
 {
 	struct test *test = *state;
 	struct fake *fake = test->fake;
@@ -25,7 +29,7 @@ static void test_huge_page_that_is_none(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE - 3 * FAKE_SMALL);
 }
 
-static void test_small_pages_all_stuck_or_away(void **state)
+TEST(test_small_pages_all_stuck_or_away)
 {
 	struct test *test = *state;
 	struct fake *fake = test->fake;
@@ -70,7 +74,7 @@ static void unfold(const struct nm_page_batch *batch, int *was)
 }
 
 /* Steps that move pages from any node: some are already there, some absent, some stay. */
-static void test_origins(void **state)
+TEST(test_origins)
 {
 	int before[FAKE_PAGES], was[FAKE_PAGES];
 	struct test *test = *state;
@@ -99,7 +103,7 @@ static void test_origins(void **state)
 }
 
 /* Only its first page is in the call for huge pages, as the others are not part of one. */
-static void test_origin_of_the_first(void **state)
+TEST(test_origin_of_the_first)
 {
 	struct test *test = *state;
 	BATCH(2);
@@ -116,7 +120,7 @@ static void test_origin_of_the_first(void **state)
 
 /* The batch ends within a step, and another step has only its first page done: moved pages are
  * reported. */
-static void test_ends_midway(void **state)
+TEST(test_ends_midway)
 {
 	int was[FAKE_PAGES];
 	struct test *test = *state;
@@ -143,7 +147,7 @@ static void test_ends_midway(void **state)
 }
 
 /* A batch that is submitted again reports only the second run. */
-static void test_again(void **state)
+TEST(test_again)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(1);
@@ -159,17 +163,4 @@ static void test_again(void **state)
 	nm_page_batch_free(batch);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_huge_page_that_is_none),
-		TEST(test_small_pages_all_stuck_or_away),
-		TEST(test_origins),
-		TEST(test_origin_of_the_first),
-		TEST(test_ends_midway),
-		TEST(test_again),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

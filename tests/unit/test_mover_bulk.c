@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of a process that is migrated as a whole. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include "mover_fixture.h"
 
 static struct nm_page_batch *bulk_batch(void)
@@ -35,7 +39,7 @@ static unsigned pages_on(const struct test *test, int node)
 }
 
 /* Two searches, and only as many calls as its pages need, however scattered they are. */
-static void test_few_pages_need_few_calls(void **state)
+TEST(test_few_pages_need_few_calls)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -52,7 +56,7 @@ static void test_few_pages_need_few_calls(void **state)
 	assert_int_equal(test->fake->calls, 1);
 }
 
-static void test_all_of_a_large_process(void **state)
+TEST(test_all_of_a_large_process)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -68,7 +72,7 @@ static void test_all_of_a_large_process(void **state)
 }
 
 /* Node 1 has page cache; migration stops between two calls if programs are swapped out for it. */
-static void test_no_move_to_a_swapping_node(void **state)
+TEST(test_no_move_to_a_swapping_node)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -87,7 +91,7 @@ static void test_no_move_to_a_swapping_node(void **state)
 }
 
 /* The node has free memory, so any swapping is elsewhere. */
-static void test_swapping_elsewhere_does_not_matter(void **state)
+TEST(test_swapping_elsewhere_does_not_matter)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -110,7 +114,7 @@ static unsigned recorded(const struct nm_page_batch *batch)
 }
 
 /* Each page returns to its former node, in any order. */
-static void test_pages_are_rolled_back_to_their_nodes(void **state)
+TEST(test_pages_are_rolled_back_to_their_nodes)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(), *returned_new = bulk_batch();
@@ -139,7 +143,7 @@ static void test_pages_are_rolled_back_to_their_nodes(void **state)
 }
 
 /* The kernel or another decision moved it again; also of pages moved one by one. */
-static void test_a_page_that_moved_since_stays(void **state)
+TEST(test_a_page_that_moved_since_stays)
 {
 	struct test *test = *state;
 
@@ -164,7 +168,7 @@ static void test_a_page_that_moved_since_stays(void **state)
 }
 
 /* A node that was removed from its cpuset gets no pages. */
-static void test_rollback_respects_the_cpuset(void **state)
+TEST(test_rollback_respects_the_cpuset)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -181,7 +185,7 @@ static void test_rollback_respects_the_cpuset(void **state)
 	assert_int_equal(pages_on(test, 2), 2);
 }
 
-static void test_huge_pages_move_whole(void **state)
+TEST(test_huge_pages_move_whole)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -193,7 +197,7 @@ static void test_huge_pages_move_whole(void **state)
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 }
 
-static void test_each_page_is_counted(void **state)
+TEST(test_each_page_is_counted)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -210,7 +214,7 @@ static void test_each_page_is_counted(void **state)
 }
 
 /* A memory-only node beside the target is equally near. */
-static void test_memory_beside_the_target_stays(void **state)
+TEST(test_memory_beside_the_target_stays)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -226,7 +230,7 @@ static void test_memory_beside_the_target_stays(void **state)
 }
 
 /* Each page once, even if a search finds fewer pages than a call takes. */
-static void test_every_found_page_is_moved(void **state)
+TEST(test_every_found_page_is_moved)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -241,7 +245,7 @@ static void test_every_found_page_is_moved(void **state)
 
 /* A full node takes what fits. */
 /* Pages that are in use cost two calls per 1,024 pages at most, and end the batch. */
-static void test_busy_pages_are_tried_twice(void **state)
+TEST(test_busy_pages_are_tried_twice)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -260,14 +264,14 @@ static void test_busy_pages_are_tried_twice(void **state)
 }
 
 /* A machine whose calls are slow gets no more of them. */
-static void test_busy_pages_on_a_slow_machine(void **state)
+TEST(test_busy_pages_on_a_slow_machine)
 {
 	((struct test *)*state)->fake->page_ns = 200000;
 	test_busy_pages_are_tried_twice(state);
 }
 
 /* The kernel reports a reason for each page: these pages are tried once. */
-static void test_refused_pages_are_tried_once(void **state)
+TEST(test_refused_pages_are_tried_once)
 {
 	static const int errors[] = {-EIO, -EBUSY, -ENOMEM, -EPERM, -EACCES};
 	struct test *test = *state;
@@ -283,7 +287,7 @@ static void test_refused_pages_are_tried_once(void **state)
 }
 
 /* A pool that is used up is not expected to be refilled. */
-static void test_a_used_up_pool_is_a_refusal(void **state)
+TEST(test_a_used_up_pool_is_a_refusal)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -302,7 +306,7 @@ static void test_a_used_up_pool_is_a_refusal(void **state)
 }
 
 /* The process has unmapped them meanwhile. */
-static void test_vanished_pages_are_no_refusal(void **state)
+TEST(test_vanished_pages_are_no_refusal)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -316,7 +320,7 @@ static void test_vanished_pages_are_no_refusal(void **state)
 }
 
 /* Pages of which a block of 2 MiB has few are moved while there is room for them. */
-static void test_a_node_nearly_full(void **state)
+TEST(test_a_node_nearly_full)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -333,7 +337,7 @@ static void test_a_node_nearly_full(void **state)
 }
 
 /* The kernel moves a huge page with the first of its base pages, and the mappings show none. */
-static void test_huge_pages_need_room(void **state)
+TEST(test_huge_pages_need_room)
 {
 	static const struct {
 		unsigned free, moved;
@@ -355,7 +359,7 @@ static void test_huge_pages_need_room(void **state)
 	}
 }
 
-static void test_node_outside_the_cpuset(void **state)
+TEST(test_node_outside_the_cpuset)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -367,7 +371,7 @@ static void test_node_outside_the_cpuset(void **state)
 	assert_int_equal(pages_on(test, 1), 0);
 }
 
-static void test_no_such_node(void **state)
+TEST(test_no_such_node)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -391,12 +395,12 @@ static void assert_left(struct test *test, const char *words)
 	assert_int_equal(test->fake->finds, 0);
 }
 
-static void test_pages_already_there(void **state)
+TEST(test_pages_already_there)
 {
 	assert_left(*state, "default anon=8192 N1=8192");
 }
 
-static void test_bound(void **state)
+TEST(test_bound)
 {
 	assert_left(*state, "bind:0 anon=8192 N0=8192");
 }
@@ -423,7 +427,7 @@ static void share_a_page(struct test *test, const char *mode, const char *words)
 #define PRIVATE "rw-p 00000000 00:00 0"
 
 /* All pages except the one that the kernel leaves out move, and are counted. */
-static void test_one_shared_page_stays_alone(void **state)
+TEST(test_one_shared_page_stays_alone)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -452,14 +456,14 @@ static void assert_room_is_kept(struct test *test)
 	assert_int_equal(recorded(batch), batch->moved);
 }
 
-static void test_room_is_kept_beside_a_shared_page(void **state)
+TEST(test_room_is_kept_beside_a_shared_page)
 {
 	share_a_page(*state, PRIVATE, SHARED_PAGE);
 	assert_room_is_kept(*state);
 }
 
 /* One page of a large file is mapped by another process; the rest moves with nothing. */
-static void test_room_is_kept_beside_a_shared_file(void **state)
+TEST(test_room_is_kept_beside_a_shared_file)
 {
 	share_a_page(*state, "r--p 00000000 fd:01 7 /model",
 		     "default file=/model mapped=7936 mapmax=2 N0=7936 kernelpagesize_kB=4");
@@ -467,7 +471,7 @@ static void test_room_is_kept_beside_a_shared_file(void **state)
 }
 
 /* The process has used more memory since its mappings were read, or they show a wrong amount. */
-static void test_room_is_kept_whatever_the_mappings_say(void **state)
+TEST(test_room_is_kept_whatever_the_mappings_say)
 {
 	static const char *const claims[] = {"default anon=1 N0=1", "default anon=1 N77=1",
 					     "default anon=1 mapmax=9 N0=1",
@@ -483,7 +487,7 @@ static void test_room_is_kept_whatever_the_mappings_say(void **state)
 }
 
 /* The rate allows the bytes of 0.1 s in one call. */
-static void test_no_call_exceeds_the_rate(void **state)
+TEST(test_no_call_exceeds_the_rate)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -525,12 +529,12 @@ static void assert_searched(struct test *test, const char *mode, const char *wor
 }
 
 /* The mapping was merged or split since its location was read. */
-static void test_unknown_mappings_are_not_moved(void **state)
+TEST(test_unknown_mappings_are_not_moved)
 {
 	assert_searched(*state, "rw-p", NULL);
 }
 
-static void test_bound_mapping_added_meanwhile(void **state)
+TEST(test_bound_mapping_added_meanwhile)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -543,17 +547,17 @@ static void test_bound_mapping_added_meanwhile(void **state)
 	assert_int_equal(batch->error, 0);
 }
 
-static void test_unbound_memory_beside_bound_memory(void **state)
+TEST(test_unbound_memory_beside_bound_memory)
 {
 	assert_searched(*state, "rw-p", "bind:0 anon=20 N0=20");
 }
 
-static void test_private_memory_beside_shared_memory(void **state)
+TEST(test_private_memory_beside_shared_memory)
 {
 	assert_searched(*state, "rw-s", "default file=/x dirty=20 N0=20");
 }
 
-static void test_small_pages_beside_the_pool(void **state)
+TEST(test_small_pages_beside_the_pool)
 {
 	assert_searched(*state, "rw-p", "default huge anon=20 N0=20");
 }
@@ -561,7 +565,7 @@ static void test_small_pages_beside_the_pool(void **state)
 /* ---- turns ---- */
 
 /* Other processes do not wait until a large one is done. */
-static void test_processes_take_turns(void **state)
+TEST(test_processes_take_turns)
 {
 	struct test *test = *state;
 	struct nm_page_batch *first = bulk_batch(), *second = fake_batch(1);
@@ -584,7 +588,7 @@ static void test_processes_take_turns(void **state)
 }
 
 /* It waits in the mover for its mappings, which take several turns. */
-static void test_a_batch_waits_for_its_mappings(void **state)
+TEST(test_a_batch_waits_for_its_mappings)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -607,7 +611,7 @@ static void test_a_batch_waits_for_its_mappings(void **state)
 }
 
 /* No page of a rollback is left out when its worker is still busy after a round. */
-static void test_a_rollback_waits_for_its_worker(void **state)
+TEST(test_a_rollback_waits_for_its_worker)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -636,7 +640,7 @@ static void test_a_rollback_waits_for_its_worker(void **state)
 /* Its worker is still busy after a round: other batches continue, and this one does when the worker
  * is done. */
 /* SECURITY: held-lock */
-static void test_others_go_on_while_a_worker_is_at_work(void **state)
+TEST(test_others_go_on_while_a_worker_is_at_work)
 {
 	struct test *test = *state;
 	struct nm_page_batch *busy = bulk_batch(), *other = bulk_batch();
@@ -663,7 +667,7 @@ static void test_others_go_on_while_a_worker_is_at_work(void **state)
 }
 
 /* SECURITY: sparse */
-static void test_a_sparse_mapping_is_not_searched(void **state)
+TEST(test_a_sparse_mapping_is_not_searched)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -678,7 +682,7 @@ static void test_a_sparse_mapping_is_not_searched(void **state)
 }
 
 /* A turn of reading is followed by a pause of the same length, for any number of turns. */
-static void test_long_mappings_take_twice_their_time(void **state)
+TEST(test_long_mappings_take_twice_their_time)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch(), *done;
@@ -698,7 +702,7 @@ static void test_long_mappings_take_twice_their_time(void **state)
 	nm_page_batch_free(batch);
 }
 
-static void test_a_waiting_batch_is_dropped(void **state)
+TEST(test_a_waiting_batch_is_dropped)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -712,7 +716,7 @@ static void test_a_waiting_batch_is_dropped(void **state)
 	nm_page_batch_free(batch);
 }
 
-static void test_migration_ends_with_its_process(void **state)
+TEST(test_migration_ends_with_its_process)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -723,51 +727,4 @@ static void test_migration_ends_with_its_process(void **state)
 	assert_int_equal(batch->error, -ESRCH);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_few_pages_need_few_calls),
-		TEST(test_all_of_a_large_process),
-		TEST(test_no_move_to_a_swapping_node),
-		TEST(test_swapping_elsewhere_does_not_matter),
-		TEST(test_pages_are_rolled_back_to_their_nodes),
-		TEST(test_a_page_that_moved_since_stays),
-		TEST(test_rollback_respects_the_cpuset),
-		TEST(test_huge_pages_move_whole),
-		TEST(test_each_page_is_counted),
-		TEST(test_memory_beside_the_target_stays),
-		TEST(test_every_found_page_is_moved),
-		TEST(test_busy_pages_are_tried_twice),
-		TEST(test_busy_pages_on_a_slow_machine),
-		TEST(test_refused_pages_are_tried_once),
-		TEST(test_a_used_up_pool_is_a_refusal),
-		TEST(test_vanished_pages_are_no_refusal),
-		TEST(test_a_node_nearly_full),
-		TEST(test_huge_pages_need_room),
-		TEST(test_node_outside_the_cpuset),
-		TEST(test_no_such_node),
-		TEST(test_pages_already_there),
-		TEST(test_bound),
-		TEST(test_one_shared_page_stays_alone),
-		TEST(test_room_is_kept_beside_a_shared_page),
-		TEST(test_room_is_kept_beside_a_shared_file),
-		TEST(test_room_is_kept_whatever_the_mappings_say),
-		TEST(test_no_call_exceeds_the_rate),
-		TEST(test_unknown_mappings_are_not_moved),
-		TEST(test_bound_mapping_added_meanwhile),
-		TEST(test_unbound_memory_beside_bound_memory),
-		TEST(test_private_memory_beside_shared_memory),
-		TEST(test_small_pages_beside_the_pool),
-		TEST(test_processes_take_turns),
-		TEST(test_a_batch_waits_for_its_mappings),
-		TEST(test_a_sparse_mapping_is_not_searched),
-		TEST(test_others_go_on_while_a_worker_is_at_work),
-		TEST(test_a_rollback_waits_for_its_worker),
-		TEST(test_long_mappings_take_twice_their_time),
-		TEST(test_a_waiting_batch_is_dropped),
-		TEST(test_migration_ends_with_its_process),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -5,6 +5,8 @@
  * batch is compared with the expectation, of which docs/failures.md has a row: test_mover_failing
  * --print >> docs/failures.md
  */
+#include "../support/test.h"
+
 #include "mover_fixture.h"
 
 #define PAGES 500U /* several calls */
@@ -298,9 +300,8 @@ static void try_all(void)
 		}
 }
 
-static void only_failures_are_reported(void **state)
+TEST(only_failures_are_reported)
 {
-	(void)state;
 	try_all();
 }
 
@@ -333,12 +334,11 @@ static void print_document(FILE *out)
 		print_row(out, &expectations[call]);
 }
 
-static void each_operation_has_its_row(void **state)
+TEST(each_operation_has_its_row)
 {
 	static char document[1 << 16];
 	char *rows = NULL;
 	size_t size;
-	(void)state;
 	FILE *out = open_memstream(&rows, &size);
 	assert_non_null(out);
 	print_document(out);
@@ -353,13 +353,9 @@ static void each_operation_has_its_row(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_failures_are_reported),
-		cmocka_unit_test(each_operation_has_its_row),
-	};
 	if (argc > 1 && strcmp(argv[1], "--print") == 0) {
 		print_document(stdout);
 		return 0;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

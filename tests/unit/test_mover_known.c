@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache of mappings: eviction, order of reads, and lifetime. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include "../../src/mover/known.h"
 #include "mover_fixture.h"
 
@@ -66,7 +70,7 @@ static void expect_all_served(struct test *test, struct nm_known *known, unsigne
 	assert_int_equal(count, processes);
 }
 
-static void test_more_processes_than_places(void **state)
+TEST(test_more_processes_than_places)
 {
 	struct nm_known *known = known_new();
 
@@ -74,7 +78,7 @@ static void test_more_processes_than_places(void **state)
 	known_free(known);
 }
 
-static void test_more_than_memory(void **state)
+TEST(test_more_than_memory)
 {
 	struct nm_known *known = known_new();
 
@@ -84,7 +88,7 @@ static void test_more_than_memory(void **state)
 }
 
 /* Neither queued processes nor unclaimed results are evicted. */
-static void test_eviction_order(void **state)
+TEST(test_eviction_order)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -109,7 +113,7 @@ static void test_eviction_order(void **state)
 }
 
 /* An unclaimed result expires. */
-static void test_unclaimed_mappings_expire(void **state)
+TEST(test_unclaimed_mappings_expire)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -128,7 +132,7 @@ static void test_unclaimed_mappings_expire(void **state)
 }
 
 /* A process whose result expired is queried again: it is not skipped for others. */
-static void test_wanted_again(void **state)
+TEST(test_wanted_again)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -153,7 +157,7 @@ static void test_wanted_again(void **state)
 }
 
 /* The process that waits longest is read first, except for one that is half read. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -176,7 +180,7 @@ static void test_order(void **state)
 }
 
 /* A result that took long to read is valid longer, and not read again at once. */
-static void test_long_reading(void **state)
+TEST(test_long_reading)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -196,7 +200,7 @@ static void test_long_reading(void **state)
 }
 
 /* All of its threads have exited, although its number exists. */
-static void test_all_threads_gone(void **state)
+TEST(test_all_threads_gone)
 {
 	struct test *test = *state;
 	uint32_t tid = 7;
@@ -212,7 +216,7 @@ static void test_all_threads_gone(void **state)
 
 /* A tracer keeps exited threads in /proc as long as it likes. */
 /* SECURITY: many-threads */
-static void test_many_exited_threads(void **state)
+TEST(test_many_exited_threads)
 {
 	struct test *test = *state;
 	struct nm_platform *platform = &test->fake->platform;
@@ -232,7 +236,7 @@ static void test_many_exited_threads(void **state)
 }
 
 /* The caller determines which processes are too large, and may change this meanwhile. */
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -252,7 +256,7 @@ static void test_too_large(void **state)
 }
 
 /* A worker that starts slowly or waits for a CPU holds no lock meanwhile. */
-static void test_transport_time_is_not_charged(void **state)
+TEST(test_transport_time_is_not_charged)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -316,13 +320,13 @@ static unsigned count_hits(struct test *test, uint64_t domain)
 }
 
 /* SECURITY: quota */
-static void one_domain_keeps_no_other_out(void **state)
+TEST(one_domain_keeps_no_other_out)
 {
 	assert_in_range(count_hits(*state, GREEDY_DOMAIN + 1), 110, 120);
 }
 
 /* Beyond its quota a domain replaces its own entries, also those that took long to read. */
-static void a_domain_replaces_its_own(void **state)
+TEST(a_domain_replaces_its_own)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -342,24 +346,4 @@ static void a_domain_replaces_its_own(void **state)
 	known_free(known);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_more_processes_than_places),
-		TEST(test_eviction_order),
-		TEST(test_unclaimed_mappings_expire),
-		TEST(test_wanted_again),
-		TEST(test_order),
-		TEST(test_long_reading),
-		TEST(test_all_threads_gone),
-		TEST(test_many_exited_threads),
-		TEST(test_too_large),
-		TEST(test_transport_time_is_not_charged),
-		TEST(one_domain_keeps_no_other_out),
-		TEST(a_domain_replaces_its_own),
-		TEST(test_more_than_memory),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

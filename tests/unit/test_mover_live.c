@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The mover on the running kernel with pages of this process. */
+#include "../support/test.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -60,7 +62,7 @@ static void submit_until_read(struct nm_platform *platform, struct nm_mover *mov
 }
 
 /* Pages of this process, all but the last touched: on a single node they are already there. */
-static void test_own_pages(void **state)
+TEST_BETWEEN(set_up, tear_down, test_own_pages)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
@@ -108,14 +110,13 @@ static void test_own_pages(void **state)
 }
 
 /* The call itself with the results of the kernel, and that of a dry run. */
-static void test_own_call(void **state)
+TEST(test_own_call)
 {
 	static uint8_t page[2 * 4096];
 	uint64_t addresses[2] = {(uintptr_t)page, 0};
 	const int nodes[2] = {0, 0};
 	const struct nm_page_round round = {.count = 2, .addresses = addresses, .nodes = nodes};
 
-	(void)state;
 	page[0] = page[4096] = 1;
 	for (int dry = 0; dry < 2; dry++) {
 		const struct nm_platform_options options = {
@@ -177,7 +178,7 @@ static uint64_t await_exit_of_first(struct nm_platform *platform, pid_t pid)
 	return stat.start_ticks;
 }
 
-static void test_first_thread_gone(void **state)
+TEST(test_first_thread_gone)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
@@ -188,7 +189,6 @@ static void test_first_thread_gone(void **state)
 	uint32_t tid = 0;
 	uint64_t tid_ticks = 0;
 
-	(void)state;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	bool has_policies = access("/proc/self/numa_maps", R_OK) == 0;
 	pid_t pid = make_headless();
@@ -215,12 +215,4 @@ static void test_first_thread_gone(void **state)
 	assert_int_equal(where, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_thread_gone),
-		cmocka_unit_test_setup_teardown(test_own_pages, set_up, tear_down),
-		cmocka_unit_test(test_own_call),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

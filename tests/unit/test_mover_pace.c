@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The size of calls, pauses between them, and free memory according to files of the kernel. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
-
-#include "../../src/mover/pace.h"
 #include "../../src/mover/mover_internal.h"
+#include "../../src/mover/pace.h"
 
 #define MS NM_NSEC_PER_MSEC
 #define US 1000ULL
@@ -40,12 +37,11 @@ static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns
 
 /* 25 % of the limit of 10 ms at any cost per page, unless the maximum number of pages takes
  * less. */
-static void test_calls_use_a_quarter_of_the_limit(void **state)
+TEST(test_calls_use_a_quarter_of_the_limit)
 {
 	static const uint64_t fixed[] = {0, 10 * US, 300 * US, 1000 * US};
 	static const uint64_t page[] = {1 * US, 2 * US, 10 * US, 100 * US};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(fixed); i++) {
 		for (size_t j = 0; j < NM_ARRAY_SIZE(page); j++) {
 			struct nm_pace pace;
@@ -56,27 +52,26 @@ static void test_calls_use_a_quarter_of_the_limit(void **state)
 }
 
 /* On a slow machine too, since calls of one page each would never end. */
-static void test_whole_processes_in_long_calls(void **state)
+TEST(test_whole_processes_in_long_calls)
 {
 	struct nm_pace pace;
 
-	(void)state;
 	begin(&pace, 1000000);
 	for (unsigned i = 0; i < 20; i++) {
 		unsigned pages = nm_pace_pages(&pace, NM_PACE_SMALL, true);
 		assert_in_range(pages, 1024, 4096);
-		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, pages, pages * 200 * US, 0));
+		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, pages,
+					   pages * 200 * US, 0));
 	}
 	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) < 64);
 	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, 256, 1001000 * US, 0));
 	assert_true(nm_pace_resume_ns(&pace, HERE) > 0);
 }
 
-static void test_chunk_has_bounds(void **state)
+TEST(test_chunk_has_bounds)
 {
 	struct nm_pace pace;
 
-	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 0, 1);
 	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL, false), NM_PACE_PAGES_MOST);
@@ -88,38 +83,36 @@ static void test_chunk_has_bounds(void **state)
 
 /* If calls exceed the limit with any number of pages, for example because every CPU is busy, they
  * carry more pages. */
-static void test_slow_calls_carry_many_pages(void **state)
+TEST(test_slow_calls_carry_many_pages)
 {
 	struct nm_pace pace;
 
-	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 30 * MS, 2 * US);
 	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 300, 4096);
 }
 
 /* A single call of 0.5 s does not shrink later ones for long. */
-static void test_outlier(void **state)
+TEST(test_outlier)
 {
 	struct nm_pace pace;
 
-	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 10 * US, 2 * US);
 	unsigned before = nm_pace_pages(&pace, NM_PACE_SMALL, false);
 	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, before, 500 * MS, 0));
 	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) > before / 3);
 	settle(&pace, 10 * US, 2 * US);
-	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), before * 8 / 10, before * 12 / 10);
+	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), before * 8 / 10,
+			before * 12 / 10);
 }
 
 /* A domain rests for ten times as long as its slow calls took, and not after others. */
-static void test_rest_after_slow_calls(void **state)
+TEST(test_rest_after_slow_calls)
 {
 	struct nm_pace pace;
 	uint64_t now = 1000 * MS;
 
-	(void)state;
 	begin(&pace, 1000000);
 	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, 10 * MS, now));
 	assert_int_equal(nm_pace_resume_ns(&pace, HERE), 0);
@@ -134,14 +127,13 @@ static void test_rest_after_slow_calls(void **state)
 	assert_int_equal(nm_pace_resume_ns(&pace, HERE), 0);
 }
 
-/* A process that holds the lock of its own memory makes calls slow for its own domain only, and more
- * such domains than are remembered do not stop others. */
+/* A process that holds the lock of its own memory makes calls slow for its own domain only, and
+ * more such domains than are remembered do not stop others. */
 /* SECURITY: slow-calls */
-static void test_others_do_not_pause(void **state)
+TEST(test_others_do_not_pause)
 {
 	struct nm_pace pace;
 
-	(void)state;
 	begin(&pace, 1000000);
 	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, 256, 1100 * MS, 1));
 	assert_true(nm_pace_resume_ns(&pace, HERE) > 1);
@@ -154,12 +146,11 @@ static void test_others_do_not_pause(void **state)
 }
 
 /* Over ten seconds at most ten times the rate and a burst. */
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	struct nm_pace pace;
 	uint64_t moved = 0;
 
-	(void)state;
 	begin(&pace, 8);
 	for (uint64_t now = 0; now < 10 * NM_NSEC_PER_SEC;) {
 		uint64_t wait = nm_pace_wait_ns(&pace, now);
@@ -174,12 +165,11 @@ static void test_rate(void **state)
 	assert_in_range(moved, 79ULL << 20, 82ULL << 20);
 }
 
-static void test_reload_keeps_what_is_owed(void **state)
+TEST(test_reload_keeps_what_is_owed)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	struct nm_pace pace;
 
-	(void)state;
 	assert_int_equal(nm_config_default(&config), 0);
 	config->pages.max_mb_per_s = 256;
 	begin(&pace, 256);
@@ -190,7 +180,7 @@ static void test_reload_keeps_what_is_owed(void **state)
 
 /* ---- free memory ---- */
 
-static void test_huge_free(void **state)
+TEST(test_huge_free)
 {
 	static const char text[] = "Node 0, zone      DMA      0      0      0      0      0      "
 				   "0      0      0      1 "
@@ -205,7 +195,6 @@ static void test_huge_free(void **state)
 				   "9      9      9     9 "
 				   "     7      0 \n";
 
-	(void)state;
 	assert_int_equal(nm_huge_free_parse(text, 0), 12ULL << 21); /* 1 + 2×2 + 1 + 2×3 */
 	assert_int_equal(nm_huge_free_parse(text, 1), 0);
 	assert_int_equal(nm_huge_free_parse(text, 12), 7ULL << 21);
@@ -214,19 +203,4 @@ static void test_huge_free(void **state)
 	assert_int_equal(nm_huge_free_parse("Node 0, zone", 0), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls_use_a_quarter_of_the_limit),
-		cmocka_unit_test(test_chunk_has_bounds),
-		cmocka_unit_test(test_whole_processes_in_long_calls),
-		cmocka_unit_test(test_slow_calls_carry_many_pages),
-		cmocka_unit_test(test_outlier),
-		cmocka_unit_test(test_rest_after_slow_calls),
-		cmocka_unit_test(test_others_do_not_pause),
-		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_reload_keeps_what_is_owed),
-		cmocka_unit_test(test_huge_free),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

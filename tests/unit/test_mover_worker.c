@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The mover between calls: queue, drops, reloads, limits, pauses, reading of mappings. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include "mover_fixture.h"
 
 /* ---- the queue ---- */
 
-static void test_full_queue_rejects(void **state)
+TEST(test_full_queue_rejects)
 {
 	struct test *test = *state;
 	struct nm_page_batch *extra = fake_batch(2);
@@ -34,7 +38,7 @@ static void test_full_queue_rejects(void **state)
 /* One user has many processes: batches of another are accepted at once. Batches that return pages
  * count like others. */
 /* SECURITY: quota */
-static void test_the_queue_is_shared_among_users(void **state)
+TEST(test_the_queue_is_shared_among_users)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(2);
@@ -73,7 +77,7 @@ static size_t submit_returns(struct test *test, uint64_t domain, size_t count)
 
 /* A domain returns as many batches as the queue has places: those of others are accepted. */
 /* SECURITY: quota */
-static void test_returns_of_one_domain_leave_the_queue_to_others(void **state)
+TEST(test_returns_of_one_domain_leave_the_queue_to_others)
 {
 	struct test *test = *state;
 	size_t taken = 0;
@@ -92,7 +96,7 @@ static void test_returns_of_one_domain_leave_the_queue_to_others(void **state)
 }
 
 /* Finished batches that are not collected count too, so that memory is bounded. */
-static void test_uncollected_are_bounded(void **state)
+TEST(test_uncollected_are_bounded)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(0);
@@ -109,7 +113,7 @@ static void test_uncollected_are_bounded(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 }
 
-static void test_drop_what_waits(void **state)
+TEST(test_drop_what_waits)
 {
 	struct test *test = *state;
 	struct nm_page_batch *first = fake_batch(3), *second = fake_batch(3),
@@ -137,7 +141,7 @@ static void test_drop_what_waits(void **state)
 }
 
 /* Pages moved by the call in progress are reported as moved; the rest stays. */
-static void test_drop_during_a_call(void **state)
+TEST(test_drop_during_a_call)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(4000);
@@ -165,7 +169,7 @@ static void test_drop_during_a_call(void **state)
 
 /* Two policies use the mover: each has its own batches, which may end while those of the other
  * continue. */
-static void test_batches_of_two_policies(void **state)
+TEST(test_batches_of_two_policies)
 {
 	struct test *test = *state;
 	struct nm_page_batch *first = fake_batch(3), *second = fake_batch(3);
@@ -194,7 +198,7 @@ static void test_batches_of_two_policies(void **state)
 }
 
 /* One is finished, one is in a call, and one waits: none is returned. */
-static void test_batches_are_discarded(void **state)
+TEST(test_batches_are_discarded)
 {
 	struct test *test = *state;
 	struct nm_page_batch *bulk = fake_batch(0);
@@ -226,7 +230,7 @@ static void end_in_a_call(struct test *test)
 	assert_int_equal(test->fake->cancelled, 1);
 }
 
-static void test_stop_with_work_left(void **state)
+TEST(test_stop_with_work_left)
 {
 	struct test *test = *state;
 
@@ -239,7 +243,7 @@ static void test_stop_with_work_left(void **state)
 }
 
 /* Mappings are half read, and a move is in progress. */
-static void test_stop_during_a_move_with_an_open_file(void **state)
+TEST(test_stop_during_a_move_with_an_open_file)
 {
 	struct test *test = *state;
 	struct nm_range *ranges;
@@ -259,7 +263,7 @@ static void test_stop_during_a_move_with_an_open_file(void **state)
 	end_in_a_call(test);
 }
 
-static void test_stop_during_a_read(void **state)
+TEST(test_stop_during_a_read)
 {
 	struct test *test = *state;
 
@@ -270,7 +274,7 @@ static void test_stop_during_a_read(void **state)
 }
 
 /* The process is released and adopted again while its mappings are being read. */
-static void test_drop_during_a_read(void **state)
+TEST(test_drop_during_a_read)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(4000);
@@ -293,7 +297,7 @@ static void test_drop_during_a_read(void **state)
 }
 
 /* The process exits while its batch waits, and its number is reused. */
-static void test_number_given_away(void **state)
+TEST(test_number_given_away)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(200);
@@ -313,7 +317,7 @@ static void test_number_given_away(void **state)
 
 /* ---- reload ---- */
 
-static void test_reload_during_a_call(void **state)
+TEST(test_reload_during_a_call)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = begin_held(test);
@@ -331,7 +335,7 @@ static void test_reload_during_a_call(void **state)
 	nm_page_batch_free(batch);
 }
 
-static void test_reload_of_nodes(void **state)
+TEST(test_reload_of_nodes)
 {
 	struct test *test = *state;
 	struct nm_page_batch *first = fake_batch(4000), *second = fake_batch(4);
@@ -359,7 +363,7 @@ static void test_reload_of_nodes(void **state)
 	nm_page_batch_free(third);
 }
 
-static void test_barred(void **state)
+TEST(test_barred)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(4);
@@ -384,7 +388,7 @@ static uint64_t now_of(struct test *test)
 	return fake_now_ns(&test->fake->platform);
 }
 
-static void test_bytes_per_second(void **state)
+TEST(test_bytes_per_second)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(4);
@@ -413,7 +417,7 @@ static void test_bytes_per_second(void **state)
 }
 
 /* After a call that took too long the next one starts when the pause is over. */
-static void test_pause_after_a_slow_call(void **state)
+TEST(test_pause_after_a_slow_call)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(40);
@@ -444,7 +448,7 @@ static void test_pause_after_a_slow_call(void **state)
 }
 
 /* Calls of 4,000 pages at 5 µs each would take 20 ms; the limit is 10. */
-static void test_calls_stay_short(void **state)
+TEST(test_calls_stay_short)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(8000);
@@ -478,7 +482,7 @@ static void map_many(struct fake *fake)
 }
 
 /* They take several budgets: the batch is returned at once, and a later one finds them cached. */
-static void test_mappings_take_several_budgets(void **state)
+TEST(test_mappings_take_several_budgets)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = NULL;
@@ -515,7 +519,7 @@ static struct nm_range *await_ranges(struct test *test, size_t *ret_count)
 	return ranges;
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
 	struct test *test = *state;
 	size_t count;
@@ -528,7 +532,7 @@ static void test_ranges(void **state)
 	assert_int_equal(ranges[0].page_bytes, FAKE_SMALL);
 }
 
-static void test_ranges_without_owner(void **state)
+TEST(test_ranges_without_owner)
 {
 	struct test *test = *state;
 	struct nm_range *ranges;
@@ -544,7 +548,7 @@ static void test_ranges_without_owner(void **state)
 }
 
 /* If a process has more memory than the limit, no pages move, and the reason is reported. */
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
 	struct test *test = *state;
 	struct nm_range *ranges;
@@ -567,7 +571,7 @@ static void test_too_large(void **state)
 }
 
 /* Mappings are dropped with the release of the process, and read again after a while. */
-static void test_mappings_are_read_again(void **state)
+TEST(test_mappings_are_read_again)
 {
 	struct test *test = *state;
 	size_t count;
@@ -586,7 +590,7 @@ static void test_mappings_are_read_again(void **state)
 }
 
 /* The owner binds the memory after the first read: after the next read it stays. */
-static void test_policy_set_later(void **state)
+TEST(test_policy_set_later)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = run(test, fake_batch(1));
@@ -602,7 +606,7 @@ static void test_policy_set_later(void **state)
 }
 
 /* Memory mapped after the read: a page of it was requested, so the next read is soon. */
-static void test_memory_mapped_later(void **state)
+TEST(test_memory_mapped_later)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch;
@@ -620,7 +624,7 @@ static void test_memory_mapped_later(void **state)
 }
 
 /* The same with more processes than are cached. */
-static void test_more_processes_than_remembered(void **state)
+TEST(test_more_processes_than_remembered)
 {
 	struct test *test = *state;
 
@@ -637,38 +641,4 @@ static void test_more_processes_than_remembered(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_full_queue_rejects),
-		TEST(test_the_queue_is_shared_among_users),
-		TEST(test_returns_of_one_domain_leave_the_queue_to_others),
-		TEST(test_uncollected_are_bounded),
-		TEST(test_drop_what_waits),
-		TEST(test_drop_during_a_call),
-		TEST(test_batches_of_two_policies),
-		TEST(test_batches_are_discarded),
-		TEST(test_stop_with_work_left),
-		TEST(test_stop_during_a_move_with_an_open_file),
-		TEST(test_stop_during_a_read),
-		TEST(test_drop_during_a_read),
-		TEST(test_number_given_away),
-		TEST(test_reload_during_a_call),
-		TEST(test_reload_of_nodes),
-		TEST(test_barred),
-		TEST(test_bytes_per_second),
-		TEST(test_pause_after_a_slow_call),
-		TEST(test_calls_stay_short),
-		TEST(test_mappings_take_several_budgets),
-		TEST(test_ranges),
-		TEST(test_ranges_without_owner),
-		TEST(test_too_large),
-		TEST(test_mappings_are_read_again),
-		TEST(test_policy_set_later),
-		TEST(test_memory_mapped_later),
-		TEST(test_more_processes_than_remembered),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

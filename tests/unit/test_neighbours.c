@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Affinities set by owners to the CPUs to which another thread is being moved. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "move_fixture.h"
 
@@ -46,9 +44,8 @@ static void assert_neighbours(void)
 		assert_int_equal(world_mask(neighbours[i]), world_node(1));
 }
 
-static void test_neighbours_with_records_lost(void **state)
+TEST(test_neighbours_with_records_lost)
 {
-	(void)state;
 	world_narrow(101, 1);
 	add_neighbours();
 	world_lose_records();
@@ -61,9 +58,8 @@ static void test_neighbours_with_records_lost(void **state)
 }
 
 /* Even if the moved thread or its whole process exits and its numbers are reused. */
-static void test_neighbours_of_exited_threads(void **state)
+TEST(test_neighbours_of_exited_threads)
 {
-	(void)state;
 	world_narrow(101, 1);
 	add_neighbours();
 	fake_exit(fake, 101);
@@ -72,9 +68,8 @@ static void test_neighbours_of_exited_threads(void **state)
 	assert_neighbours();
 }
 
-static void test_neighbour_under_dead_process_number(void **state)
+TEST(test_neighbour_under_dead_process_number)
 {
-	(void)state;
 	fake_move(fake, 100, "/job");
 	fake_move(fake, 50, "/job");
 	world_narrow(101, 1);
@@ -94,9 +89,8 @@ static void test_neighbour_under_dead_process_number(void **state)
 
 /* A younger thread of the moved process, created by another one: only records can distinguish it.
  */
-static void test_neighbour_in_process(void **state)
+TEST(test_neighbour_in_process)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_clone(fake, 102, 110);
 	fake_pin(fake, 110, world_node(1));
@@ -113,9 +107,8 @@ static void test_neighbour_in_process(void **state)
 /* A parent that cannot be read for lack of a descriptor does not count as exited, so it has no
  * orphans. */
 /* SECURITY: others-pins */
-static void test_neighbour_with_unreadable_parent(void **state)
+TEST(test_neighbour_with_unreadable_parent)
 {
-	(void)state;
 	for (unsigned nth = 1; nth <= 20; nth++) {
 		(void)tear_down(NULL);
 		(void)set_up(NULL);
@@ -138,9 +131,8 @@ static void test_neighbour_with_unreadable_parent(void **state)
 /* A descendant of an orphan of the moved process, but of another user, with another session and
  * cgroup. */
 /* SECURITY: others-pins */
-static void test_another_users_child_of_an_orphan(void **state)
+TEST(test_another_users_child_of_an_orphan)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 300, 301);
@@ -158,9 +150,8 @@ static void test_another_users_child_of_an_orphan(void **state)
 
 /* The init of a container is younger than the move: its children are not orphans of the moved
  * process. */
-static void test_neighbour_in_a_new_container(void **state)
+TEST(test_neighbour_in_a_new_container)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 50, 201);
 	fake_get(fake, 201)->ns_pid = 1;
@@ -171,18 +162,4 @@ static void test_neighbour_in_a_new_container(void **state)
 	assert_int_equal(world_mask(202), world_node(1));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_neighbours_with_records_lost),
-		TEST(test_neighbours_of_exited_threads),
-		TEST(test_neighbour_under_dead_process_number),
-		TEST(test_neighbour_in_process),
-		TEST(test_neighbour_with_unreadable_parent),
-		TEST(test_another_users_child_of_an_orphan),
-		TEST(test_neighbour_in_a_new_container),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory of a node that is available for migrated pages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static void test_node_memory(void **state)
+TEST(test_node_memory)
 {
 	static const char text[] = "\nNode 1 MemTotal:       12937420 kB\n"
 				   "Node 1 MemFree:         1000 kB\n"
@@ -26,7 +24,6 @@ static void test_node_memory(void **state)
 				   "Node 1 WritebackTmp:        9999 kB\n";
 	struct nm_node_memory memory;
 
-	(void)state;
 	assert_int_equal(nm_node_memory_parse(text, &memory), 0);
 	assert_int_equal(memory.total_bytes, 12937420ULL * 1024);
 	assert_int_equal(memory.free_bytes, 1000 * 1024);
@@ -41,26 +38,24 @@ static void test_node_memory(void **state)
 	assert_int_equal(nm_node_memory_parse("MemTotal: 5 kB\nMemFree: 5 kB\n", &memory), -EINVAL);
 }
 
-static void clean_cache_counts_and_watermarks_do_not(void **state)
+TEST(clean_cache_counts_and_watermarks_do_not)
 {
 	const struct nm_node_memory memory = {
 		.total_bytes = 1000 * MIB, .free_bytes = 30 * MIB, .clean_bytes = 600 * MIB};
 	const struct nm_watermarks none = {0}, usual = {.min_free_bytes = 11 * MIB, .scale = 0.002};
 
-	(void)state;
 	assert_int_equal(nm_node_memory_available(&memory, &none, 0), 630 * MIB);
 	assert_int_equal(nm_node_memory_available(&memory, &usual, 0), 615 * MIB);
 	assert_int_equal(nm_node_memory_available(&memory, &usual, 0.5), 115 * MIB);
 	assert_int_equal(nm_node_memory_available(&memory, &usual, 1), 0);
 }
 
-static void counters_are_found_by_their_names(void **state)
+TEST(counters_are_found_by_their_names)
 {
 	static const char text[] = "nr_free_pages 5\npgscan_direct_throttle 7\npgscan_direct 12\n"
 				   "xpswpout 3\npswpout 99\nlast";
 	uint64_t value = 1;
 
-	(void)state;
 	assert_true(nm_vmstat_value(text, "pgscan_direct", &value));
 	assert_int_equal(value, 12);
 	assert_true(nm_vmstat_value(text, "pswpout", &value));
@@ -81,9 +76,8 @@ static bool hurts(uint64_t scanned, uint64_t reclaimed, uint64_t background, uin
 	return nm_reclaim_hurts(&before, &now);
 }
 
-static void reclaim_of_clean_cache_is_harmless(void **state)
+TEST(reclaim_of_clean_cache_is_harmless)
 {
-	(void)state;
 	assert_false(hurts(0, 0, 0, 0));
 	assert_false(hurts(0, 0, 5000, 0));
 	assert_false(hurts(100, 90, 5000, 0));
@@ -124,12 +118,11 @@ static ssize_t read_file(struct nm_platform *platform, int directory, const char
 static const struct nm_platform_ops ops = {.read_file = read_file};
 static struct nm_platform platform = {.ops = &ops};
 
-static void files_are_read(void **state)
+TEST(files_are_read)
 {
 	struct nm_watermarks watermarks = nm_watermarks_read(&platform);
 	uint64_t bytes = 7;
 
-	(void)state;
 	assert_int_equal(nm_node_available_read(&platform, 1, &watermarks, 0, &bytes), -ENOENT);
 	assert_int_equal(bytes, 7);
 	/* 8 MiB free, minus 1 MiB and two times 10 % of 10 MiB. */
@@ -149,12 +142,11 @@ static uint64_t begin_watch(struct nm_reclaim_watch *watch)
 }
 
 /* Node 2 has less free memory than its high watermark, 3 MiB; node 3 has more. */
-static void swapping_is_seen_until_it_stops(void **state)
+TEST(swapping_is_seen_until_it_stops)
 {
 	struct nm_reclaim_watch watch;
 	uint64_t now = begin_watch(&watch);
 
-	(void)state;
 	swapped_out = 8;
 	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_AGE_NS / 2));
 	assert_int_equal(vmstat_reads, 1);
@@ -167,12 +159,11 @@ static void swapping_is_seen_until_it_stops(void **state)
 }
 
 /* A temporary read error does not count as reclaim. */
-static void a_failed_read_is_not_reclaim(void **state)
+TEST(a_failed_read_is_not_reclaim)
 {
 	struct nm_reclaim_watch watch;
 	uint64_t now = begin_watch(&watch);
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		vmstat_fails = i % 2 == 0;
 		now += NM_RECLAIM_AGE_NS;
@@ -180,17 +171,4 @@ static void a_failed_read_is_not_reclaim(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_node_memory),
-		cmocka_unit_test(clean_cache_counts_and_watermarks_do_not),
-		cmocka_unit_test(counters_are_found_by_their_names),
-		cmocka_unit_test(reclaim_of_clean_cache_is_harmless),
-		cmocka_unit_test(files_are_read),
-		cmocka_unit_test(swapping_is_seen_until_it_stops),
-		cmocka_unit_test(a_failed_read_is_not_reclaim),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

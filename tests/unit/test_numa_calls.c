@@ -1,14 +1,13 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The memory calls of libnuma: results and errors are those of the kernel, and the library neither
  * prints nor exits. */
+#include "../support/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <numa.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../../src/platform/worker/numa_calls.h"
 #include "numa-migrd/base.h"
@@ -63,11 +60,10 @@ static void require_calls(void)
 
 /* ---- results ---- */
 
-static void each_page_has_a_node_or_an_error(void **state)
+TEST(each_page_has_a_node_or_an_error)
 {
 	int statuses[PAGES] = {-1, -1, -1};
 
-	(void)state;
 	require_calls();
 	assert_int_equal(nm_numa_where(getpid(), PAGES, addresses, statuses), 0);
 	assert_true(statuses[0] >= 0 && statuses[1] >= 0);
@@ -75,11 +71,10 @@ static void each_page_has_a_node_or_an_error(void **state)
 	assert_int_equal(nm_numa_where(INT32_MAX, PAGES, addresses, statuses), -ESRCH);
 }
 
-static void a_move_reports_pages_and_errors(void **state)
+TEST(a_move_reports_pages_and_errors)
 {
 	int nodes[PAGES], statuses[PAGES];
 
-	(void)state;
 	require_calls();
 	assert_int_equal(nm_numa_where(getpid(), PAGES, addresses, nodes), 0);
 	nodes[2] = nodes[0];
@@ -110,12 +105,11 @@ static void provoke(void)
 	numa_warn(0, "numa_warn %d", 1);
 }
 
-static void libnuma_does_not_print_or_exit(void **state)
+TEST(libnuma_does_not_print_or_exit)
 {
 	int ends[2], status;
 	char printed[256];
 
-	(void)state;
 	assert_int_equal(numa_exit_on_error, 0);
 	assert_int_equal(numa_exit_on_warn, 0);
 	assert_int_equal(pipe(ends), 0);
@@ -184,7 +178,7 @@ static pid_t start_refused_worker(int *ret_socket, int *ret_errors)
 	return child;
 }
 
-static void a_worker_does_not_need_the_constructor(void **state)
+TEST(a_worker_does_not_need_the_constructor)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
@@ -192,7 +186,6 @@ static void a_worker_does_not_need_the_constructor(void **state)
 	int socket, errors, status;
 	char printed[512] = "";
 
-	(void)state;
 	pid_t child = start_refused_worker(&socket, &errors);
 	ssize_t got = send(socket, &hello, sizeof(hello), MSG_NOSIGNAL) < 0
 			      ? -1
@@ -213,11 +206,5 @@ static void a_worker_does_not_need_the_constructor(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_page_has_a_node_or_an_error),
-		cmocka_unit_test(a_move_reports_pages_and_errors),
-		cmocka_unit_test(libnuma_does_not_print_or_exit),
-		cmocka_unit_test(a_worker_does_not_need_the_constructor),
-	};
-	return cmocka_run_group_tests(tests, map_pages, unmap_pages);
+	return RUN_REGISTERED(map_pages, unmap_pages);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger that versions before 0.9 left after a crash is restored once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <string.h>
 
@@ -58,9 +56,8 @@ static bool there_is(const char *name)
 	return faccessat(world->directory, name, F_OK, 0) == 0;
 }
 
-static void threads_and_inheritors_are_restored(void **state)
+TEST(threads_and_inheritors_are_restored)
 {
-	(void)state;
 	struct nm_restoration found;
 	begin(HEADER);
 	give(101);
@@ -75,9 +72,8 @@ static void threads_and_inheritors_are_restored(void **state)
 
 /* Its owner has chosen the same CPUs since. */
 /* SECURITY: others-pins */
-static void a_returned_affinity_is_its_owners(void **state)
+TEST(a_returned_affinity_is_its_owners)
 {
-	(void)state;
 	struct nm_restoration found;
 	begin(HEADER);
 	give(101);
@@ -89,9 +85,8 @@ static void a_returned_affinity_is_its_owners(void **state)
 
 /* Also in the line that a crash has cut. */
 /* SECURITY: ledger */
-static void a_damaged_ledger_is_kept(void **state)
+TEST(a_damaged_ledger_is_kept)
 {
-	(void)state;
 	struct nm_restoration found;
 	begin(HEADER "give 7 7 rubbish .\n");
 	give(101);
@@ -105,9 +100,8 @@ static void a_damaged_ledger_is_kept(void **state)
 	assert_true(there_is(NM_LEDGER_DAMAGED));
 }
 
-static void a_refusal_keeps_the_ledger(void **state)
+TEST(a_refusal_keeps_the_ledger)
 {
-	(void)state;
 	struct nm_restoration found;
 	begin(HEADER);
 	give(101);
@@ -120,9 +114,8 @@ static void a_refusal_keeps_the_ledger(void **state)
 	assert_no_trace();
 }
 
-static void another_boot_or_form_moves_nothing(void **state)
+TEST(another_boot_or_form_moves_nothing)
 {
-	(void)state;
 	struct nm_restoration found;
 	begin("numa-migrd-ledger 1 another\n");
 	give(101);
@@ -136,16 +129,4 @@ static void another_boot_or_form_moves_nothing(void **state)
 	assert_true(there_is(NM_LEDGER_NAME));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(threads_and_inheritors_are_restored),
-		TEST(a_returned_affinity_is_its_owners),
-		TEST(a_damaged_ledger_is_kept),
-		TEST(a_refusal_keeps_the_ledger),
-		TEST(another_boot_or_form_moves_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

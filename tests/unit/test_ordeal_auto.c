@@ -1,10 +1,8 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Policy "auto": what its examinations are charged for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "ordeal_fixture.h"
 
@@ -46,9 +44,8 @@ static void work_and_compare(void)
 }
 
 /* SECURITY: quota */
-static void examinations_are_not_charged_for_the_mover(void **state)
+TEST(examinations_are_not_charged_for_the_mover)
 {
-	(void)state;
 	ordeal_anew();
 	ordeal.in_each = work_and_compare;
 	ordeal.short_life = 10;
@@ -60,10 +57,6 @@ static void examinations_are_not_charged_for_the_mover(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(examinations_are_not_charged_for_the_mover, set_up,
-						tear_down),
-	};
 	umask(022);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

@@ -5,11 +5,7 @@
  * test_ordeal_calls --print > docs/failures.md The name of an operation as argument selects only
  * that one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include "ordeal_sweep.h"
 
@@ -28,9 +24,8 @@ static void try_all(void)
 	fprintf(stderr, "%u lives\n", lives);
 }
 
-static void every_call_may_fail(void **state)
+TEST(every_call_may_fail)
 {
-	(void)state;
 	try_all();
 	assert_int_equal(sweep->failed, 0);
 }
@@ -82,11 +77,10 @@ static int print_document(void)
 	return ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static void each_operation_has_its_row(void **state)
+TEST(each_operation_has_its_row)
 {
 	static char document[1 << 16];
 	char row[1024];
-	(void)state;
 	FILE *file = fopen(NM_SOURCE_DIR "/docs/failures.md", "re");
 	assert_non_null(file);
 	size_t length = fread(document, 1, sizeof(document) - 1, file);
@@ -101,15 +95,11 @@ static void each_operation_has_its_row(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_call_may_fail),
-		cmocka_unit_test(each_operation_has_its_row),
-	};
 	umask(022);
 	sweep_begin();
 	bool print = argc > 1 && strcmp(argv[1], "--print") == 0;
 	only = argc > 1 && !print ? argv[1] : NULL;
-	int r = print ? print_document() : cmocka_run_group_tests(tests, NULL, NULL);
+	int r = print ? print_document() : RUN_REGISTERED(NULL, NULL);
 	sweep_end();
 	return r;
 }

@@ -4,11 +4,7 @@
  * a slot, and during the restoration: afterwards every affinity is as it would be without the
  * daemon.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -117,9 +113,8 @@ static void learn_the_length(void)
 }
 
 /* SECURITY: killed */
-static void every_affinity_is_restored_after_a_kill(void **state)
+TEST(every_affinity_is_restored_after_a_kill)
 {
-	(void)state;
 	ordeal.in_each = hold_a_thread;
 	nm_rng_seed(&rng, SEED);
 	learn_the_length();
@@ -162,9 +157,8 @@ static void starve_at(unsigned allocation)
 }
 
 /* SECURITY: killed */
-static void every_affinity_is_restored_after_a_failed_allocation(void **state)
+TEST(every_affinity_is_restored_after_a_failed_allocation)
 {
-	(void)state;
 	nm_rng_seed(&rng, SEED);
 	ordeal_anew();
 	ordeal.short_life = LIFE_OF_STARVED;
@@ -187,13 +181,9 @@ static void every_affinity_is_restored_after_a_failed_allocation(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_affinity_is_restored_after_a_kill),
-		cmocka_unit_test(every_affinity_is_restored_after_a_failed_allocation),
-	};
 	umask(022);
 	ordeal_set_out();
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = RUN_REGISTERED(NULL, NULL);
 	ordeal_end();
 	return failed;
 }

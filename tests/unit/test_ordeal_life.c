@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of ordeal_fixture.h itself: its events, and that it is deterministic. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "ordeal_fixture.h"
 
@@ -23,9 +21,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void the_life_covers_every_event(void **state)
+TEST(the_life_covers_every_event)
 {
-	(void)state;
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
 	assert_true(ordeal.started && ordeal.stopped);
 	assert_true(ordeal.moved >= 3);
@@ -39,9 +36,8 @@ static void the_life_covers_every_event(void **state)
 }
 
 /* Homes are assigned and judged, memory follows them, and everything is restored at the end. */
-static void policy_auto_covers_the_life(void **state)
+TEST(policy_auto_covers_the_life)
 {
-	(void)state;
 	ordeal.only = "auto";
 	ordeal_anew();
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
@@ -54,10 +50,9 @@ static void policy_auto_covers_the_life(void **state)
 	assert_int_equal(gate.nr_live, 0);
 }
 
-static void the_life_is_deterministic(void **state)
+TEST(the_life_is_deterministic)
 {
 	unsigned calls[GATE_OPS];
-	(void)state;
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
 	memcpy(calls, gate.calls, sizeof(calls));
 	ordeal_anew();
@@ -67,11 +62,6 @@ static void the_life_is_deterministic(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_life_covers_every_event, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(policy_auto_covers_the_life, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_life_is_deterministic, set_up, tear_down),
-	};
 	umask(022);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

@@ -5,11 +5,7 @@
  * disk is full. The daemon continues each time, moves threads again once it can, and restores
  * everything.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include "ordeal_fixture.h"
 
@@ -254,9 +250,8 @@ static void change(void)
 			changes[i].happens();
 }
 
-static void relief_continues_across_intervals(void **state)
+TEST(relief_continues_across_intervals)
 {
-	(void)state;
 	ordeal.short_life = LAST;
 	ordeal.in_each = change;
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
@@ -270,9 +265,6 @@ static void relief_continues_across_intervals(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(relief_continues_across_intervals),
-	};
 	umask(022);
 	ordeal_set_out();
 	read_other = ordeal.ops.read_file;
@@ -281,7 +273,7 @@ int main(void)
 	ordeal.ops.list_directory = list_machine;
 	write_machine();
 	ordeal_anew();
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = RUN_REGISTERED(NULL, NULL);
 	ordeal_end();
 	return failed;
 }

@@ -4,11 +4,7 @@
  * rings hold what the period lets through. The cost settles below the cap, decisions continue, and
  * when the load ends every fault is sampled as before.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include "ordeal_fixture.h"
 
@@ -80,10 +76,9 @@ static void storm(void)
 }
 
 /* SECURITY: managed */
-static void the_cost_settles_at_the_cap(void **state)
+TEST(the_cost_settles_at_the_cap)
 {
 	double sum = 0;
-	(void)state;
 	ordeal.short_life = END;
 	ordeal.in_each = storm;
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
@@ -100,15 +95,13 @@ static void the_cost_settles_at_the_cap(void **state)
 						   "its limit is N"));
 }
 
-static void decisions_continue(void **state)
+TEST(decisions_continue)
 {
-	(void)state;
 	assert_true(moved_in_storm > 0);
 }
 
-static void the_full_rate_returns(void **state)
+TEST(the_full_rate_returns)
 {
-	(void)state;
 	assert_true(period[CALM - 1] > 1);
 	assert_int_equal(period[END], 1);
 	assert_true(reported_has(&ordeal.messages, "Sampling at full rate again"));
@@ -142,9 +135,8 @@ static void fork_storm(void)
 
 /* Forks are recorded at any period, so sampling less would not reduce their cost. */
 /* SECURITY: forks */
-static void forks_do_not_reduce_sampling(void **state)
+TEST(forks_do_not_reduce_sampling)
 {
-	(void)state;
 	ordeal_anew();
 	ordeal.short_life = SETTLED;
 	ordeal.in_each = fork_storm;
@@ -154,16 +146,10 @@ static void forks_do_not_reduce_sampling(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_cost_settles_at_the_cap),
-		cmocka_unit_test(decisions_continue),
-		cmocka_unit_test(the_full_rate_returns),
-		cmocka_unit_test(forks_do_not_reduce_sampling),
-	};
 	umask(022);
 	ordeal_set_out();
 	ordeal_anew();
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = RUN_REGISTERED(NULL, NULL);
 	ordeal_end();
 	return failed;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 
@@ -64,18 +62,16 @@ static unsigned count_refused(unsigned threads)
 }
 
 /* If all cores are busy, only siblings are available, on either node. */
-static void siblings_count_if_all_cores_are_busy(void **state)
+TEST(siblings_count_if_all_cores_are_busy)
 {
-	(void)state;
 	judge_siblings(4, 8);
 	assert_int_equal(count_refused(4), 0);
 	judge_siblings(4, 6);
 	assert_int_equal(count_refused(4), 1);
 }
 
-static void processes_with_more_accesses_come_first(void **state)
+TEST(processes_with_more_accesses_come_first)
 {
-	(void)state;
 	add(10, 1, 100, 1);
 	add(20, 1, 80, 1);
 	add(20, 1, 80, 1);
@@ -85,9 +81,8 @@ static void processes_with_more_accesses_come_first(void **state)
 	assert_false(refused[2]);
 }
 
-static void within_a_process_threads_with_more_accesses_come_first(void **state)
+TEST(within_a_process_threads_with_more_accesses_come_first)
 {
-	(void)state;
 	add(10, 1, 50, 1);
 	add(10, 1, 70, 1);
 	add(10, 1, 60, 1);
@@ -97,9 +92,8 @@ static void within_a_process_threads_with_more_accesses_come_first(void **state)
 	assert_false(refused[2]);
 }
 
-static void ties_go_to_the_lower_pid_and_tid(void **state)
+TEST(ties_go_to_the_lower_pid_and_tid)
 {
-	(void)state;
 	add(20, 1, 50, 1);
 	add(10, 1, 25, 1);
 	add(10, 1, 25, 1);
@@ -113,9 +107,8 @@ static void ties_go_to_the_lower_pid_and_tid(void **state)
 	assert_true(refused[3]);
 }
 
-static void remaining_capacity_goes_to_threads_that_fit(void **state)
+TEST(remaining_capacity_goes_to_threads_that_fit)
 {
-	(void)state;
 	add(10, 1, 100, 0.9);
 	add(20, 1, 90, 0.9);
 	add(30, 1, 80, 0.9);
@@ -127,9 +120,8 @@ static void remaining_capacity_goes_to_threads_that_fit(void **state)
 	assert_false(refused[3]);
 }
 
-static void unusable_cpus_are_no_capacity(void **state)
+TEST(unusable_cpus_are_no_capacity)
 {
-	(void)state;
 	add(10, 1, 100, 0.9);
 	add(20, 1, 50, 0.9);
 	judge();
@@ -140,9 +132,8 @@ static void unusable_cpus_are_no_capacity(void **state)
 	assert_true(refused[1]);
 }
 
-static void an_unknown_load_counts_as_a_whole_cpu(void **state)
+TEST(an_unknown_load_counts_as_a_whole_cpu)
 {
-	(void)state;
 	add(10, 1, 100, NAN);
 	add(20, 1, 50, 1.4);
 	judge();
@@ -159,9 +150,8 @@ static void bound(size_t i, const char *list)
 	machine_allow(machine, i, list);
 }
 
-static void threads_bound_to_one_cpu_share_that_one(void **state)
+TEST(threads_bound_to_one_cpu_share_that_one)
 {
-	(void)state;
 	add(10, 1, 100, 0.9);
 	add(20, 1, 90, 0.9);
 	bound(0, "0-2");
@@ -174,9 +164,8 @@ static void threads_bound_to_one_cpu_share_that_one(void **state)
 	assert_false(refused[1]);
 }
 
-static void free_threads_use_what_bound_threads_cannot(void **state)
+TEST(free_threads_use_what_bound_threads_cannot)
 {
-	(void)state;
 	add(10, 1, 100, 0.9);
 	add(20, 1, 90, 0.9);
 	add(30, 1, 80, 0.9);
@@ -189,10 +178,9 @@ static void free_threads_use_what_bound_threads_cannot(void **state)
 }
 
 /* Beyond the limit of sets, threads count for the whole node. */
-static void many_sets_are_bounded(void **state)
+TEST(many_sets_are_bounded)
 {
 	char list[32];
-	(void)state;
 	machine_free(machine);
 	machine = machine_of_size(1, 80, 1, 80);
 	for (size_t i = 0; i < 80; i++) {
@@ -207,20 +195,4 @@ static void many_sets_are_bounded(void **state)
 		assert_false(outcome[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(siblings_count_if_all_cores_are_busy),
-		TEST(processes_with_more_accesses_come_first),
-		TEST(within_a_process_threads_with_more_accesses_come_first),
-		TEST(ties_go_to_the_lower_pid_and_tid),
-		TEST(remaining_capacity_goes_to_threads_that_fit),
-		TEST(unusable_cpus_are_no_capacity),
-		TEST(an_unknown_load_counts_as_a_whole_cpu),
-		TEST(threads_bound_to_one_cpu_share_that_one),
-		TEST(free_threads_use_what_bound_threads_cannot),
-		TEST(many_sets_are_bounded),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

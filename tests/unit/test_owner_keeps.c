@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* An affinity set by its owner stays, even if it equals that of a move of an ancestor; and
  * restoration sets exactly the original affinity. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up_small
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "move_fixture.h"
 
+static int set_up_small(void **state);
+
 /* ---- affinities of owners that look like those of moves ---- */
 
-static void a_restored_child_may_be_pinned_to_that_node(void **state)
+TEST(a_restored_child_may_be_pinned_to_that_node)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	world_drain();
@@ -27,9 +26,8 @@ static void a_restored_child_may_be_pinned_to_that_node(void **state)
 
 /* If a CPU has no ring, records are lost in every interval. */
 /* SECURITY: others-pins */
-static void an_owner_keeps_its_affinity_while_records_are_lost(void **state)
+TEST(an_owner_keeps_its_affinity_while_records_are_lost)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 101, 301);
@@ -52,9 +50,8 @@ static void an_owner_keeps_its_affinity_while_records_are_lost(void **state)
 	assert_no_trace();
 }
 
-static void later_children_keep_their_affinity(void **state)
+TEST(later_children_keep_their_affinity)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	world_drain();
@@ -66,9 +63,8 @@ static void later_children_keep_their_affinity(void **state)
 }
 
 /* After restoration it executes a program that pins itself before its record is read. */
-static void a_started_program_pins_itself(void **state)
+TEST(a_started_program_pins_itself)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	world_drain();
@@ -94,9 +90,8 @@ static void report_births(uint32_t parent, uint32_t first, uint32_t count)
 
 /* Its siblings, which have exited, exceed the limit. */
 /* SECURITY: forks */
-static void an_owner_keeps_its_affinity_beyond_the_remembered_limit(void **state)
+TEST(an_owner_keeps_its_affinity_beyond_the_remembered_limit)
 {
-	(void)state;
 	world_narrow(101, 1);
 	report_births(101, 10000, 10000);
 	fake_fork(fake, 101, 300);
@@ -113,9 +108,8 @@ static void an_owner_keeps_its_affinity_beyond_the_remembered_limit(void **state
 /* Children of one user leave room for those of another: a parent that exited is known from records,
  * without a walk. */
 /* SECURITY: forks */
-static void one_users_forks_leave_room_for_others(void **state)
+TEST(one_users_forks_leave_room_for_others)
 {
-	(void)state;
 	fake_get(fake, 200)->uid = 1001;
 	world_narrow(101, 1);
 	world_narrow(200, 2);
@@ -129,9 +123,8 @@ static void one_users_forks_leave_room_for_others(void **state)
 
 /* In the session and cgroup of the moved process, left by its parent, but of another user. */
 /* SECURITY: others-pins */
-static void an_orphan_of_another_user_keeps_its_affinity(void **state)
+TEST(an_orphan_of_another_user_keeps_its_affinity)
 {
-	(void)state;
 	fake_move(fake, 100, "/job");
 	world_narrow(101, 1);
 	struct fake_thread *orphan = fake_process(fake, 400, 1);
@@ -151,9 +144,8 @@ static void an_orphan_of_another_user_keeps_its_affinity(void **state)
 
 /* The number of an inheritor is reused by an unrelated process, which has children too. */
 /* SECURITY: others-pins */
-static void children_of_a_reused_number_are_not_inheritors(void **state)
+TEST(children_of_a_reused_number_are_not_inheritors)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	fake_kill(fake, 300);
@@ -167,9 +159,8 @@ static void children_of_a_reused_number_are_not_inheritors(void **state)
 }
 
 /* The same if the records of its exit and fork are lost. */
-static void a_reused_number_after_lost_records_is_not_an_inheritor(void **state)
+TEST(a_reused_number_after_lost_records_is_not_an_inheritor)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_fork(fake, 101, 300);
 	world_drain();
@@ -197,24 +188,21 @@ static void end_of_a_thread_beside_a_pinned_leader(void)
 	assert_int_equal(world_mask(100), world_node(1));
 }
 
-static void a_pinned_leader_is_not_taken_for_an_exec(void **state)
+TEST(a_pinned_leader_is_not_taken_for_an_exec)
 {
-	(void)state;
 	end_of_a_thread_beside_a_pinned_leader();
 }
 
 /* No other thread is left that could show this, but the leader has used less CPU time. */
-static void an_idle_leader_is_not_taken_for_an_exec(void **state)
+TEST(an_idle_leader_is_not_taken_for_an_exec)
 {
-	(void)state;
 	fake_exit(fake, 102);
 	fake_get(fake, 101)->ran_ticks = 500;
 	end_of_a_thread_beside_a_pinned_leader();
 }
 
-static void an_exec_is_detected_without_its_record(void **state)
+TEST(an_exec_is_detected_without_its_record)
 {
-	(void)state;
 	world_narrow(101, 1);
 	fake_exec(fake, 101);
 	world_lose_records();
@@ -232,9 +220,8 @@ static void take_number(struct fake *f)
 
 /* In a cpuset that its threads do not narrow further: they widen with it. */
 /* SECURITY: reuse */
-static void a_misfire_resets_the_affinity_kept_by_the_kernel(void **state)
+TEST(a_misfire_resets_the_affinity_kept_by_the_kernel)
 {
-	(void)state;
 	fake_cpuset(fake, "/part", fake_cpus(0, 5));
 	fake_move(fake, 200, "/part");
 	fake_at(fake, FAKE_SET, 1, take_number);
@@ -251,9 +238,8 @@ static void set_online(uint64_t cpus)
 }
 
 /* sched_getaffinity(2) omits offline CPUs. */
-static void offline_cpus_are_restored(void **state)
+TEST(offline_cpus_are_restored)
 {
-	(void)state;
 	fake_pin(fake, 101, fake_cpus(2, 7));
 	set_online(fake_cpus(0, 6));
 	world_narrow(101, 2);
@@ -274,25 +260,4 @@ static int set_up_small(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_restored_child_may_be_pinned_to_that_node),
-		TEST(an_owner_keeps_its_affinity_while_records_are_lost),
-		TEST(later_children_keep_their_affinity),
-		TEST(a_started_program_pins_itself),
-		TEST(an_owner_keeps_its_affinity_beyond_the_remembered_limit),
-		TEST(one_users_forks_leave_room_for_others),
-		TEST(an_orphan_of_another_user_keeps_its_affinity),
-		TEST(children_of_a_reused_number_are_not_inheritors),
-		TEST(a_reused_number_after_lost_records_is_not_an_inheritor),
-		TEST(a_pinned_leader_is_not_taken_for_an_exec),
-		TEST(an_idle_leader_is_not_taken_for_an_exec),
-		TEST(an_exec_is_detected_without_its_record),
-		TEST(a_misfire_resets_the_affinity_kept_by_the_kernel),
-		TEST(offline_cpus_are_restored),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pages.numa_balancing beside the kernel, which moves the same pages. In simulated time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP open_beside_kernel
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "page_daemon_fixture.h"
 
@@ -69,9 +67,8 @@ static const char *balancing_mode(void)
 	return nm_balancing_text_of(world.daemon.machine.balancing_mode)->name;
 }
 
-static void pages_are_left_to_numa_balancing(void **state)
+TEST(pages_are_left_to_numa_balancing)
 {
-	(void)state;
 	begin_with(NM_BALANCING_YIELD);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_reported(1, LOG_NOTICE, "left to the kernel");
@@ -86,9 +83,8 @@ static void pages_are_left_to_numa_balancing(void **state)
 	assert_int_equal(switches, 0);
 }
 
-static void faults_without_kernel_balancing_are_ignored(void **state)
+TEST(faults_without_kernel_balancing_are_ignored)
 {
-	(void)state;
 	world.balancing = 0;
 	begin_with(NM_BALANCING_YIELD);
 	assert_true(fake_mover.submitted > 0);
@@ -96,9 +92,8 @@ static void faults_without_kernel_balancing_are_ignored(void **state)
 }
 
 /* The value 2 balances tiers of memory only. */
-static void tier_balancing_does_not_move_managed_pages(void **state)
+TEST(tier_balancing_does_not_move_managed_pages)
 {
-	(void)state;
 	world.balancing = 2;
 	begin_with(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
@@ -110,18 +105,16 @@ static void tier_balancing_does_not_move_managed_pages(void **state)
 	assert_string_equal(balancing_mode(), "manages");
 }
 
-static void a_refused_switch_only_logs_a_warning(void **state)
+TEST(a_refused_switch_only_logs_a_warning)
 {
-	(void)state;
 	begin_with(NM_BALANCING_WARN);
 	assert_true(fake_mover.submitted > 0);
 	assert_reported(1, LOG_WARNING, "migrates the same pages");
 	assert_int_equal(switches, 0);
 }
 
-static void balancing_is_turned_off_and_restored(void **state)
+TEST(balancing_is_turned_off_and_restored)
 {
-	(void)state;
 	begin_with(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
 	assert_int_equal(world.balancing, 0);
@@ -134,9 +127,8 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_null(world.daemon.pipeline.pages);
 }
 
-static void a_changed_setting_restores_it(void **state)
+TEST(a_changed_setting_restores_it)
 {
-	(void)state;
 	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 0);
 	world.daemon.config->pages.numa_balancing = NM_BALANCING_YIELD;
@@ -147,9 +139,8 @@ static void a_changed_setting_restores_it(void **state)
 	assert_string_equal(balancing_mode(), "yields");
 }
 
-static void a_refused_lease_yields(void **state)
+TEST(a_refused_lease_yields)
 {
-	(void)state;
 	refusal = -EPERM;
 	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(fake_mover.submitted, 0);
@@ -161,9 +152,8 @@ static void a_refused_lease_yields(void **state)
 }
 
 /* Faults are the only source of samples, so balancing stays on. */
-static void needed_balancing_is_not_turned_off(void **state)
+TEST(needed_balancing_is_not_turned_off)
 {
-	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	begin_with(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 1);
@@ -179,9 +169,8 @@ static void needed_balancing_is_not_turned_off(void **state)
 	assert_string_equal(balancing_mode(), "needs-faults");
 }
 
-static void injected_faults_win(void **state)
+TEST(injected_faults_win)
 {
-	(void)state;
 	world.daemon.config->sampling.inject = NM_INJECT_NUMA_BALANCING;
 	nm_inject_configure(&world.daemon);
 	begin_with(NM_BALANCING_WARN);
@@ -190,20 +179,4 @@ static void injected_faults_win(void **state)
 	assert_reported(1, LOG_NOTICE, "left to the kernel");
 }
 
-#define KERNEL_TEST(name) cmocka_unit_test_setup_teardown(name, open_beside_kernel, world_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		KERNEL_TEST(pages_are_left_to_numa_balancing),
-		KERNEL_TEST(faults_without_kernel_balancing_are_ignored),
-		KERNEL_TEST(tier_balancing_does_not_move_managed_pages),
-		KERNEL_TEST(a_refused_switch_only_logs_a_warning),
-		KERNEL_TEST(balancing_is_turned_off_and_restored),
-		KERNEL_TEST(a_changed_setting_restores_it),
-		KERNEL_TEST(a_refused_lease_yields),
-		KERNEL_TEST(needed_balancing_is_not_turned_off),
-		KERNEL_TEST(injected_faults_win),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How pages are moved: retries, waiting times, sharing of the queue, and exact rollback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "page_daemon_fixture.h"
 
@@ -52,9 +50,8 @@ static void move_base_pages(struct nm_page_batch *batch)
 		world.workers[i].speed = speed_after_move;
 }
 
-static void small_pages_are_rolled_back_individually(void **state)
+TEST(small_pages_are_rolled_back_individually)
 {
-	(void)state;
 	make_space(PAGES_OF_HUGE, 0);
 	memset(world.space.home, 2, 100);
 	world.space.huge = true;
@@ -85,9 +82,8 @@ static void move_unless_stale(struct nm_page_batch *batch)
 	batch->error = -ESTALE;
 }
 
-static void an_untried_range_is_requested_again(void **state)
+TEST(an_untried_range_is_requested_again)
 {
-	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.page_min_accesses = 255;
@@ -102,9 +98,8 @@ static void an_untried_range_is_requested_again(void **state)
 }
 
 /* It was freed and touched again on another node. */
-static void a_range_that_drifted_is_moved_again(void **state)
+TEST(a_range_that_drifted_is_moved_again)
 {
-	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.page_min_accesses = 255;
@@ -120,9 +115,8 @@ static void a_range_that_drifted_is_moved_again(void **state)
 }
 
 /* Pages moved without gain stay for ten cooldowns, and for twice as long after each rollback. */
-static void cooldowns_double_after_rollbacks(void **state)
+TEST(cooldowns_double_after_rollbacks)
 {
-	(void)state;
 	uint64_t undone_at[3] = {0}, asked_at[3] = {0};
 	make_space(48, 2);
 	add_user(1000, 0, 0, 16);
@@ -165,11 +159,10 @@ static unsigned intervals_after(struct nm_verdict verdict, unsigned decisions)
 	return waited;
 }
 
-static void pages_moved_without_gain_stay(void **state)
+TEST(pages_moved_without_gain_stay)
 {
 	const struct nm_verdict no_gain = {
 		.kind = NM_VERDICT_NEUTRAL, .no_gain = true, .threads = {{.pid = 1000}}};
-	(void)state;
 	make_space(96, 2);
 	add_user(1000, 0, 0, 16);
 	world.daemon.config->rules.page_cooldown_s = 2;
@@ -191,9 +184,8 @@ static void pages_moved_without_gain_stay(void **state)
 
 /* ---- threads and other users ---- */
 
-static void pages_wait_while_threads_settle(void **state)
+TEST(pages_wait_while_threads_settle)
 {
-	(void)state;
 	make_space(16, 2);
 	struct worker *worker = add_user(1000, 0, 0, 16);
 	begin();
@@ -214,9 +206,8 @@ static void pages_wait_while_threads_settle(void **state)
 }
 
 /* By the rules of the papers threads move in most intervals, and pages follow nevertheless. */
-static void pages_do_not_wait_by_the_rules_of_a_paper(void **state)
+TEST(pages_do_not_wait_by_the_rules_of_a_paper)
 {
-	(void)state;
 	make_space(16, 2);
 	struct worker *worker = add_user(1000, 0, 0, 16);
 	world.daemon.config->rules.paper = true;
@@ -232,9 +223,8 @@ static void pages_do_not_wait_by_the_rules_of_a_paper(void **state)
 }
 
 /* A thread is moved to its memory, is slower there, and is moved back, repeatedly. */
-static void moves_of_threads_are_no_noise(void **state)
+TEST(moves_of_threads_are_no_noise)
 {
-	(void)state;
 	make_space(12, 1);
 	add_user(1000, 2, 0, 12)->speed = 0.02;
 	struct worker *moved = add_worker(1000, 0, 2);
@@ -257,9 +247,8 @@ static void moves_of_threads_are_no_noise(void **state)
 }
 
 /* The samples collected before are not affected. */
-static void a_move_in_the_interval_of_the_verdict_does_not_spoil_it(void **state)
+TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it)
 {
-	(void)state;
 	make_space(12, 3);
 	add_user(1000, 2, 0, 12);
 	add_worker(1000, 0, 2);
@@ -278,9 +267,8 @@ static void a_move_in_the_interval_of_the_verdict_does_not_spoil_it(void **state
 }
 
 /* It is away from its memory for two intervals at a time. */
-static void a_passing_thread_takes_no_pages_along(void **state)
+TEST(a_passing_thread_takes_no_pages_along)
 {
-	(void)state;
 	make_space(12, 0);
 	struct worker *worker = add_user(1000, 2, 0, 12);
 	begin();
@@ -293,9 +281,8 @@ static void a_passing_thread_takes_no_pages_along(void **state)
 	live_until_on(1, 12, 60);
 }
 
-static void queued_pages_are_shared_among_users(void **state)
+TEST(queued_pages_are_shared_among_users)
 {
-	(void)state;
 	unsigned of[2] = {0};
 	make_space(64, 2);
 	add_user(1000, 0, 0, 32);
@@ -312,20 +299,4 @@ static void queued_pages_are_shared_among_users(void **state)
 	assert_in_range(of[1], 1, 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(small_pages_are_rolled_back_individually),
-		TEST(an_untried_range_is_requested_again),
-		TEST(a_range_that_drifted_is_moved_again),
-		TEST(cooldowns_double_after_rollbacks),
-		TEST(pages_moved_without_gain_stay),
-		TEST(pages_wait_while_threads_settle),
-		TEST(pages_do_not_wait_by_the_rules_of_a_paper),
-		TEST(moves_of_threads_are_no_noise),
-		TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it),
-		TEST(a_passing_thread_takes_no_pages_along),
-		TEST(queued_pages_are_shared_among_users),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages through every stage of the daemon in simulated time: moves of pages and ranges, rollback,
  * and the journal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "page_daemon_fixture.h"
 
 /* ---- pages ---- */
 
-static void pages_move_to_their_threads(void **state)
+TEST(pages_move_to_their_threads)
 {
-	(void)state;
 	make_space(24, 2);
 	add_user(1000, 0, 0, 12);
 	add_user(1000, 2, 12, 24);
@@ -48,9 +45,8 @@ static void pages_move_to_their_threads(void **state)
 }
 
 /* At most as many as fit, in the order of addresses. */
-static void free_memory_limits_moves(void **state)
+TEST(free_memory_limits_moves)
 {
-	(void)state;
 	make_space(16, 2);
 	add_user(1000, 0, 0, 16);
 	begin();
@@ -75,9 +71,8 @@ static void free_memory_limits_moves(void **state)
 }
 
 /* Pages and ranges on a memory-only node beside the thread that uses them do not move. */
-static void memory_on_the_node_of_its_thread_stays(void **state)
+TEST(memory_on_the_node_of_its_thread_stays)
 {
-	(void)state;
 	struct nm_topology *topology = world.daemon.pipeline.topology;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
@@ -90,9 +85,8 @@ static void memory_on_the_node_of_its_thread_stays(void **state)
 }
 
 /* Accepted pages are not requested again; rejected ones are. */
-static void a_page_is_requested_once(void **state)
+TEST(a_page_is_requested_once)
 {
-	(void)state;
 	make_space(4, 2);
 	add_user(1000, 0, 0, 4);
 	begin();
@@ -111,9 +105,8 @@ static void a_page_is_requested_once(void **state)
 }
 
 /* Pages of a process stay until its mappings are known. */
-static void unknown_mappings_wait(void **state)
+TEST(unknown_mappings_wait)
 {
-	(void)state;
 	make_space(8, 2);
 	add_user(1000, 0, 0, 8);
 	fake_mover.maps_error = -EAGAIN;
@@ -130,9 +123,8 @@ static void unknown_mappings_wait(void **state)
 }
 
 /* With "kmaf" pages wait for the threads, which here share too little for a mapping. */
-static void pages_wait_for_the_mapping(void **state)
+TEST(pages_wait_for_the_mapping)
 {
-	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 4);
 	add_user(1000, 1, 4, 1024);
@@ -158,9 +150,8 @@ static void be_busy(struct nm_page_batch *batch)
 	}
 }
 
-static void failures_are_reported(void **state)
+TEST(failures_are_reported)
 {
-	(void)state;
 	make_space(12, 2);
 	add_user(1000, 0, 0, 12);
 	begin();
@@ -195,9 +186,8 @@ static void refuse(struct nm_page_batch *batch)
 }
 
 /* Its mapping is not among those that may move. */
-static void bound_memory_causes_no_decision(void **state)
+TEST(bound_memory_causes_no_decision)
 {
-	(void)state;
 	make_space(1024, 2);
 	fake_mover.nr_ranges = 0;
 	add_user(1000, 0, 0, 16);
@@ -213,9 +203,8 @@ static void bound_memory_causes_no_decision(void **state)
 }
 
 /* It became shared after its mapping was read. */
-static void refused_pages_stay_until_their_mapping_changes(void **state)
+TEST(refused_pages_stay_until_their_mapping_changes)
 {
-	(void)state;
 	make_space(16, 2);
 	add_user(1000, 0, 0, 16);
 	begin();
@@ -237,9 +226,8 @@ static void refused_pages_stay_until_their_mapping_changes(void **state)
 /* ---- ranges ---- */
 
 /* 1,024 pages, 60 accesses in an interval: never enough for one page, but for all. */
-static void a_range_includes_unsampled_pages(void **state)
+TEST(a_range_includes_unsampled_pages)
 {
-	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	begin();
@@ -260,9 +248,8 @@ static void a_range_includes_unsampled_pages(void **state)
 }
 
 /* Its pieces are moved one after another, and judged together. */
-static void pieces_share_a_verdict(void **state)
+TEST(pieces_share_a_verdict)
 {
-	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	begin();
@@ -273,9 +260,8 @@ static void pieces_share_a_verdict(void **state)
 }
 
 /* In pieces of one interval each; after four of them it waits for their verdict. */
-static void large_ranges_move_in_stages(void **state)
+TEST(large_ranges_move_in_stages)
 {
-	(void)state;
 	make_space(2048, 3);
 	add_user(1000, 0, 0, 2048);
 	world.daemon.config->rules.page_min_accesses = 255;
@@ -293,9 +279,8 @@ static void large_ranges_move_in_stages(void **state)
 }
 
 /* Rejected pieces are requested again. */
-static void every_piece_is_moved(void **state)
+TEST(every_piece_is_moved)
 {
-	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.page_min_accesses = 255;
@@ -309,9 +294,8 @@ static void every_piece_is_moved(void **state)
 }
 
 /* The owners rotate, and earlier accesses decay quickly. */
-static void a_range_follows_its_thread(void **state)
+TEST(a_range_follows_its_thread)
 {
-	(void)state;
 	make_space(1024, 3);
 	struct worker *worker = add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.page_min_accesses = 255;
@@ -327,9 +311,8 @@ static void a_range_follows_its_thread(void **state)
 	assert_true(pages_on(1) >= 1000);
 }
 
-static void local_ranges_stay(void **state)
+TEST(local_ranges_stay)
 {
-	(void)state;
 	make_space(1024, 1);
 	add_user(1000, 2, 0, 1024);
 	begin();
@@ -338,9 +321,8 @@ static void local_ranges_stay(void **state)
 }
 
 /* Halves used by threads of two nodes are split, and each moves to its node. */
-static void halves_move_to_different_nodes(void **state)
+TEST(halves_move_to_different_nodes)
 {
-	(void)state;
 	make_space(2048, 3);
 	add_user(1000, 0, 0, 1024);
 	add_user(1000, 2, 1024, 2048);
@@ -351,9 +333,8 @@ static void halves_move_to_different_nodes(void **state)
 		assert_int_equal(world.space.home[page], page < 1024 ? 0 : 1);
 }
 
-static void a_range_used_by_all_nodes_is_interleaved(void **state)
+TEST(a_range_used_by_all_nodes_is_interleaved)
 {
-	(void)state;
 	make_space(1024, 0);
 	for (int node = 0; node < NODES; node++)
 		add_user(1000, 2 * node, 0, 1024);
@@ -375,9 +356,8 @@ static void a_range_used_by_all_nodes_is_interleaved(void **state)
 }
 
 /* A main thread initialized everything on node 0 for threads that use blocks in turn. */
-static void blocks_move_to_their_threads(void **state)
+TEST(blocks_move_to_their_threads)
 {
-	(void)state;
 	make_space(2048, 0);
 	for (unsigned block = 0; block < 4; block++)
 		add_user(1000, 2 * (int)block, block * 512, block * 512 + 512);
@@ -405,9 +385,8 @@ static void move_huge(struct nm_page_batch *batch)
 }
 
 /* Parts of huge pages never move, with pages or ranges. */
-static void huge_pages_move_as_wholes(void **state)
+TEST(huge_pages_move_as_wholes)
 {
-	(void)state;
 	for (uint64_t min_accesses = 4; min_accesses <= 255; min_accesses += 251) {
 		make_space(2048, 3);
 		world.space.huge = true;
@@ -424,9 +403,8 @@ static void huge_pages_move_as_wholes(void **state)
 }
 
 /* The ends of a heap are not aligned to huge pages. */
-static void the_ends_of_a_range_are_small_pages(void **state)
+TEST(the_ends_of_a_range_are_small_pages)
 {
-	(void)state;
 	make_space(1024 + 600, 3);
 	world.space.start = START + 4096 * 100;
 	world.space.huge = true;
@@ -441,9 +419,8 @@ static void the_ends_of_a_range_are_small_pages(void **state)
 
 /* ---- rollback ---- */
 
-static void unhelpful_page_moves_are_rolled_back(void **state)
+TEST(unhelpful_page_moves_are_rolled_back)
 {
-	(void)state;
 	make_space(16, 2);
 	for (unsigned page = 8; page < 16; page++)
 		world.space.home[page] = 3;
@@ -483,9 +460,8 @@ static void unhelpful_page_moves_are_rolled_back(void **state)
 	assert_int_equal(nm_migrations_remembered(&world.daemon.pipeline.migrations), 0);
 }
 
-static void a_rolled_back_range_stays(void **state)
+TEST(a_rolled_back_range_stays)
 {
-	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.page_min_accesses = 255; /* no single page */
@@ -501,9 +477,8 @@ static void a_rolled_back_range_stays(void **state)
 }
 
 /* Beyond rollback_pages, of which a domain gets a share, the origins are not stored. */
-static void rollback_storage_is_bounded(void **state)
+TEST(rollback_storage_is_bounded)
 {
-	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 1024);
 	world.daemon.config->rules.rollback_pages = 100;
@@ -518,9 +493,8 @@ static void rollback_storage_is_bounded(void **state)
 	assert_int_equal(nm_migrations_remembered(&world.daemon.pipeline.migrations), 0);
 }
 
-static void a_full_mover_is_asked_again_to_undo(void **state)
+TEST(a_full_mover_is_asked_again_to_undo)
 {
-	(void)state;
 	make_space(8, 2);
 	add_user(1000, 0, 0, 8);
 	begin();
@@ -537,9 +511,8 @@ static void a_full_mover_is_asked_again_to_undo(void **state)
 
 /* ---- excluded processes ---- */
 
-static void a_released_process_is_left_alone(void **state)
+TEST(a_released_process_is_left_alone)
 {
-	(void)state;
 	make_space(8, 2);
 	add_user(1000, 0, 0, 8);
 	begin();
@@ -557,9 +530,8 @@ static void a_released_process_is_left_alone(void **state)
 	assert_int_equal(world.daemon.pipeline.pages->processes.count, 0);
 }
 
-static void a_new_program_has_other_pages(void **state)
+TEST(a_new_program_has_other_pages)
 {
-	(void)state;
 	make_space(8, 2);
 	add_user(1000, 0, 0, 8);
 	begin();
@@ -580,9 +552,8 @@ static void a_dry_run(struct nm_page_batch *batch)
 	batch->error = -EROFS;
 }
 
-static void a_dry_run_logs_intended_moves(void **state)
+TEST(a_dry_run_logs_intended_moves)
 {
-	(void)state;
 	make_space(4, 2);
 	add_user(1000, 0, 0, 4);
 	begin();
@@ -602,9 +573,8 @@ static void a_dry_run_logs_intended_moves(void **state)
 	assert_int_equal(pages_on(2), 4);
 }
 
-static void no_pages_move_while_moves_are_barred(void **state)
+TEST(no_pages_move_while_moves_are_barred)
 {
-	(void)state;
 	make_space(8, 2);
 	add_user(1000, 0, 0, 8);
 	fake_mover.barred = true;
@@ -614,37 +584,4 @@ static void no_pages_move_while_moves_are_barred(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(pages_move_to_their_threads),
-		TEST(free_memory_limits_moves),
-		TEST(memory_on_the_node_of_its_thread_stays),
-		TEST(a_page_is_requested_once),
-		TEST(unknown_mappings_wait),
-		TEST(pages_wait_for_the_mapping),
-		TEST(failures_are_reported),
-		TEST(bound_memory_causes_no_decision),
-		TEST(refused_pages_stay_until_their_mapping_changes),
-		TEST(a_range_includes_unsampled_pages),
-		TEST(pieces_share_a_verdict),
-		TEST(large_ranges_move_in_stages),
-		TEST(every_piece_is_moved),
-		TEST(a_range_follows_its_thread),
-		TEST(local_ranges_stay),
-		TEST(halves_move_to_different_nodes),
-		TEST(a_range_used_by_all_nodes_is_interleaved),
-		TEST(blocks_move_to_their_threads),
-		TEST(huge_pages_move_as_wholes),
-		TEST(the_ends_of_a_range_are_small_pages),
-		TEST(unhelpful_page_moves_are_rolled_back),
-		TEST(a_rolled_back_range_stays),
-		TEST(rollback_storage_is_bounded),
-		TEST(a_full_mover_is_asked_again_to_undo),
-		TEST(a_released_process_is_left_alone),
-		TEST(a_new_program_has_other_pages),
-		TEST(a_dry_run_logs_intended_moves),
-		TEST(no_pages_move_while_moves_are_barred),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Accesses without a physical address: page nodes are queried in batches and cached for a while. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <sys/mman.h>
 
 #include "../support/live_calls.h"
@@ -55,7 +55,7 @@ static struct homes_seen drain_ring(struct fixture *f, const struct record_ring 
 	return seen;
 }
 
-static void known_addresses_are_not_asked_about(void **state)
+TEST(known_addresses_are_not_asked_about)
 {
 	struct fixture *f = *state;
 
@@ -70,7 +70,7 @@ static void known_addresses_are_not_asked_about(void **state)
 	assert_int_equal(f->fake->questions, 0);
 }
 
-static void queries_are_grouped_by_process(void **state)
+TEST(queries_are_grouped_by_process)
 {
 	struct fixture *f = *state;
 
@@ -87,7 +87,7 @@ static void queries_are_grouped_by_process(void **state)
 	assert_int_equal(seen.of_node[0], 1);
 }
 
-static void answers_are_cached(void **state)
+TEST(answers_are_cached)
 {
 	struct fixture *f = *state;
 
@@ -108,7 +108,7 @@ static void answers_are_cached(void **state)
 }
 
 /* When nodes go offline or online, the others get new indices. */
-static void renumbered_nodes_are_queried_again(void **state)
+TEST(renumbered_nodes_are_queried_again)
 {
 	struct fixture *f = *state;
 	nm_auto(nm_topology_freep) struct nm_topology *other = NULL;
@@ -130,7 +130,7 @@ static void renumbered_nodes_are_queried_again(void **state)
 }
 
 /* More samples than can be held at once, and a process that has exited. */
-static void samples_are_delivered(void **state)
+TEST(samples_are_delivered)
 {
 	struct fixture *f = *state;
 
@@ -148,7 +148,7 @@ static void samples_are_delivered(void **state)
 
 /* Samples are delivered without an answer after two intervals. */
 /* SECURITY: held-lock */
-static void an_unanswered_query_does_not_block(void **state)
+TEST(an_unanswered_query_does_not_block)
 {
 	struct fixture *f = *state;
 
@@ -171,7 +171,7 @@ static void an_unanswered_query_does_not_block(void **state)
 
 /* Samples of a thread are delivered before its exit, with known nodes or not, as its metrics are
  * dropped then. */
-static void samples_of_exited_threads_are_delivered(void **state)
+TEST(samples_of_exited_threads_are_delivered)
 {
 	struct fixture *f = *state;
 
@@ -192,7 +192,7 @@ static void samples_of_exited_threads_are_delivered(void **state)
 }
 
 /* The locations of its pages do not apply to the next owner of the number or the next program. */
-static void a_reused_number_is_queried_again(void **state)
+TEST(a_reused_number_is_queried_again)
 {
 	struct fixture *f = *state;
 
@@ -213,7 +213,7 @@ static void a_reused_number_is_queried_again(void **state)
 }
 
 /* An answer about its successor is not used. */
-static void the_end_of_a_process_drops_its_queries(void **state)
+TEST(the_end_of_a_process_drops_its_queries)
 {
 	struct fixture *f = *state;
 
@@ -232,7 +232,7 @@ static void the_end_of_a_process_drops_its_queries(void **state)
 }
 
 /* A real query about a page of this process. */
-static void the_kernel_answers(void **state)
+TEST_BETWEEN(NULL, NULL, the_kernel_answers)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
@@ -242,7 +242,6 @@ static void the_kernel_answers(void **state)
 		mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int nodes[2] = {77, 77};
 
-	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	pages[0] = 1;
 	const uint64_t addresses[2] = {(uintptr_t)pages, (uintptr_t)pages + size};
@@ -259,20 +258,4 @@ static void the_kernel_answers(void **state)
 	assert_true(nodes[1] < 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(known_addresses_are_not_asked_about),
-		WITH_FIXTURE(queries_are_grouped_by_process),
-		WITH_FIXTURE(an_unanswered_query_does_not_block),
-		WITH_FIXTURE(samples_of_exited_threads_are_delivered),
-		WITH_FIXTURE(a_reused_number_is_queried_again),
-		WITH_FIXTURE(the_end_of_a_process_drops_its_queries),
-		WITH_FIXTURE(answers_are_cached),
-		WITH_FIXTURE(renumbered_nodes_are_queried_again),
-		WITH_FIXTURE(samples_are_delivered),
-		cmocka_unit_test(the_kernel_answers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

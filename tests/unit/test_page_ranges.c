@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of a process as values: when counts end, and when pages wait for threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "numa-migrd/page_choice.h"
@@ -55,9 +53,8 @@ static double accesses(void)
 }
 
 /* Their counts are those of the nodes on which the threads were. */
-static void counts_end_when_a_quarter_of_the_threads_moved(void **state)
+TEST(counts_end_when_a_quarter_of_the_threads_moved)
 {
-	(void)state;
 	process.nr_moved_threads = 1;
 	nm_page_ranges_age(&process, &machine->config, MACHINE_SECOND);
 	assert_true(accesses() > 0.9 * TOUCHES);
@@ -89,20 +86,11 @@ static size_t choose(unsigned seen, unsigned passing)
 	return choices.count;
 }
 
-static void pages_wait_for_threads_that_settle(void **state)
+TEST(pages_wait_for_threads_that_settle)
 {
-	(void)state;
 	assert_int_equal(choose(100, 100), 0);
 	assert_int_equal(choose(100, 11), 0);
 	assert_int_equal(choose(100, 9), PAGES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(counts_end_when_a_quarter_of_the_threads_moved),
-		TEST(pages_wait_for_threads_that_settle),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

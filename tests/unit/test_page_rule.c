@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* When a page belongs to another node: equation 6, and conditions that delay the move. */
+#define SET_UP set_up_pages
+#define TEAR_DOWN tear_down_pages
+#include "../support/test.h"
+
 #include "pages_fixture.h"
 
 /* Does a page on node 0 with `most` accesses of node 1 and `second` of node 2 move to node 1? */
@@ -15,18 +19,16 @@ static bool moves(unsigned most, unsigned second)
 	return last == 1;
 }
 
-static void test_equation_6(void **state)
+TEST(test_equation_6)
 {
-	(void)state;
 	assert_false(moves(1, 0));
 	assert_true(moves(2, 0));
 	assert_false(moves(3, 1));
 	assert_true(moves(4, 1));
 }
 
-static void test_factor(void **state)
+TEST(test_factor)
 {
-	(void)state;
 	config->rules.page_factor = 1.5;
 	nm_pages_configure(pages, config);
 	assert_false(moves(4, 2)); /* more than 4 are needed */
@@ -35,12 +37,11 @@ static void test_factor(void **state)
 	assert_true(moves(3, 1));
 }
 
-static void test_home_must_be_known(void **state)
+TEST(test_home_must_be_known)
 {
 	struct nm_page_touch access = {
 		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = -1};
 
-	(void)state;
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(touch(&access).target, -1);
 	assert_int_equal(look(PAGE(1)).page_node, -1);
@@ -50,13 +51,12 @@ static void test_home_must_be_known(void **state)
 }
 
 /* Node 3 has no CPUs and is represented by node 1, so the page is already local. */
-static void test_memory_beside_the_thread_stays(void **state)
+TEST(test_memory_beside_the_thread_stays)
 {
 	struct nm_page_touch access = {
 		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = 3};
 	int target = -1;
 
-	(void)state;
 	nm_pages_stand_in(pages, 3, 1);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(touch(&access).target, -1);
@@ -66,9 +66,8 @@ static void test_memory_beside_the_thread_stays(void **state)
 	assert_int_equal(target, 2);
 }
 
-static void test_found_once(void **state)
+TEST(test_found_once)
 {
-	(void)state;
 	assert_int_equal(times_from_node(2, PAGE(1), 1), 1);
 	assert_true(look(PAGE(1)).pending);
 	assert_int_equal(times_from_node(9, PAGE(1), 1), -1);
@@ -76,9 +75,8 @@ static void test_found_once(void **state)
 	assert_int_equal(from_node(PAGE(1), 1), 1);
 }
 
-static void test_pages_wait_until_first_mapping(void **state)
+TEST(test_pages_wait_until_first_mapping)
 {
-	(void)state;
 	nm_pages_hold(pages, owner, true);
 	assert_int_equal(times_from_node(50, PAGE(1), 1), -1);
 	nm_pages_hold(pages, owner, false);
@@ -88,9 +86,8 @@ static void test_pages_wait_until_first_mapping(void **state)
 }
 
 /* A few accesses more are chance: (9, 3) differ by 6 = 1.73 times the root of their sum. */
-static void test_evidence(void **state)
+TEST(test_evidence)
 {
-	(void)state;
 	config->rules.page_min_accesses = 1;
 	nm_pages_configure(pages, config);
 	assert_false(moves(3, 0));
@@ -101,18 +98,16 @@ static void test_evidence(void **state)
 	assert_true(moves(10, 3));
 }
 
-static void test_min_accesses(void **state)
+TEST(test_min_accesses)
 {
-	(void)state;
 	config->rules.page_min_accesses = 6;
 	nm_pages_configure(pages, config);
 	assert_int_equal(times_from_node(5, PAGE(1), 1), -1);
 	assert_int_equal(from_node(PAGE(1), 1), 1);
 }
 
-static void test_move_halves_failure_does_not(void **state)
+TEST(test_move_halves_failure_does_not)
 {
-	(void)state;
 	times_from_node(1, PAGE(1), 2);
 	assert_int_equal(times_from_node(4, PAGE(1), 1), 1);
 	settle(PAGE(1), NM_PAGE_FAILED, 0);
@@ -139,28 +134,25 @@ static void check_cooldown(enum nm_page_outcome outcome)
 	assert_int_equal(from_node(PAGE(1), 2), 2);
 }
 
-static void test_cooldown(void **state)
+TEST(test_cooldown)
 {
-	(void)state;
 	check_cooldown(NM_PAGE_MOVED);
 	check_cooldown(NM_PAGE_FAILED);
 }
 
 /* Seconds are kept in 16 bits. */
-static void test_cooldown_over_the_turn(void **state)
+TEST(test_cooldown_over_the_turn)
 {
-	(void)state;
 	now_s = 65530;
 	check_cooldown(NM_PAGE_MOVED);
 	now_s = 131071;
 	check_cooldown(NM_PAGE_FAILED);
 }
 
-static void test_ping_pong(void **state)
+TEST(test_ping_pong)
 {
 	uint64_t address = PAGE(1);
 
-	(void)state;
 	from_node(address, 0);
 	for (unsigned move = 0; move < 4; move++) {
 		assert_false(look(address).left_alone);
@@ -173,34 +165,12 @@ static void test_ping_pong(void **state)
 	assert_int_equal(nm_pages_counts(pages).ping_pong, 1);
 }
 
-static void test_gradual_drift_is_not_ping_pong(void **state)
+TEST(test_gradual_drift_is_not_ping_pong)
 {
-	(void)state;
 	from_node(PAGE(1), 0);
 	for (unsigned move = 1; move < 30; move++)
 		settle(PAGE(1), NM_PAGE_MOVED, move % 4);
 	assert_false(look(PAGE(1)).left_alone);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pages, tear_down_pages)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_equation_6),
-		TEST(test_factor),
-		TEST(test_memory_beside_the_thread_stays),
-		TEST(test_home_must_be_known),
-		TEST(test_found_once),
-		TEST(test_pages_wait_until_first_mapping),
-		TEST(test_evidence),
-		TEST(test_min_accesses),
-		TEST(test_move_halves_failure_does_not),
-		TEST(test_cooldown),
-		TEST(test_cooldown_over_the_turn),
-		TEST(test_ping_pong),
-		TEST(test_gradual_drift_is_not_ping_pong),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

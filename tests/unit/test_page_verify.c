@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Verdicts on page moves: batches that share an evaluation, its time, and its criteria. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "../support/machine.h"
 #include "numa-migrd/judge.h"
@@ -87,8 +86,7 @@ static size_t interval(double performance)
 	}
 	snapshot.measured = isnan(performance) ? 0 : snapshot.nr_threads;
 	nm_imar2_feedback(feedback, &snapshot, config, &result);
-	nm_verifier_judge(verifier,
-			  &(struct nm_verifier_input){&snapshot, feedback, config, NULL},
+	nm_verifier_judge(verifier, &(struct nm_verifier_input){&snapshot, feedback, config, NULL},
 			  &verdicts);
 	return verdicts.count;
 }
@@ -108,8 +106,8 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 				       .pages = {.reason = reason, .pages = 10},
 				       .nr_steps = 1,
 				       .steps = {{.pid = 7, .start_ticks = 5}}};
-	nm_verifier_add(verifier,
-			&(struct nm_verifier_input){&snapshot, feedback, config, NULL}, &decision);
+	nm_verifier_add(verifier, &(struct nm_verifier_input){&snapshot, feedback, config, NULL},
+			&decision);
 }
 
 /* Submits moves while the accesses equal those of earlier intervals. */
@@ -130,9 +128,8 @@ static void done(uint64_t id, uint64_t moved)
 }
 
 /* A new process with the same number does not affect the evaluation of the former one. */
-static void a_reused_number_is_another_process(void **state)
+TEST(a_reused_number_is_another_process)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
@@ -141,9 +138,8 @@ static void a_reused_number_is_another_process(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 }
 
-static void a_gain_has_improved(void **state)
+TEST(a_gain_has_improved)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	assert_int_equal(interval(100), 0);
@@ -164,7 +160,7 @@ static void a_gain_has_improved(void **state)
 }
 
 /* Locality shows no improvement if the performance is known and fell, even within its noise. */
-static void locality_does_not_outweigh_a_fall(void **state)
+TEST(locality_does_not_outweigh_a_fall)
 {
 	static const struct nm_criterion criteria[] = {{.by = NM_BY_PERFORMANCE},
 						       {NM_BY_LOCALITY, NM_CRITERION_CONFIRMS},
@@ -173,7 +169,6 @@ static void locality_does_not_outweigh_a_fall(void **state)
 		[NM_BY_PERFORMANCE] = nm_change_of(0.01, 0.05, 0.05),
 		[NM_BY_LOCALITY] = nm_change_of(0.8, 0.05, 0.05),
 	};
-	(void)state;
 	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_IMPROVED);
 	changes[NM_BY_PERFORMANCE].value = -0.01;
 	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_NEUTRAL);
@@ -181,9 +176,8 @@ static void locality_does_not_outweigh_a_fall(void **state)
 	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_ROLLED_BACK);
 }
 
-static void a_loss_is_undone(void **state)
+TEST(a_loss_is_undone)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_REGION);
 	done(1, 10);
@@ -192,9 +186,8 @@ static void a_loss_is_undone(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-static void unremembered_moves_are_not_rolled_back(void **state)
+TEST(unremembered_moves_are_not_rolled_back)
 {
-	(void)state;
 	config->rules.rollback_pages = 0;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_REGION);
@@ -204,9 +197,8 @@ static void unremembered_moves_are_not_rolled_back(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 }
 
-static void delta_g_is_the_limit(void **state)
+TEST(delta_g_is_the_limit)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_REGION);
 	done(1, 10);
@@ -216,9 +208,8 @@ static void delta_g_is_the_limit(void **state)
 }
 
 /* Normal variation of P is inconclusive. */
-static void noise_is_not_a_loss(void **state)
+TEST(noise_is_not_a_loss)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		(void)interval(i % 2 ? 160 : 100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
@@ -230,9 +221,8 @@ static void noise_is_not_a_loss(void **state)
 }
 
 /* P varies by more than the gain, but the accesses have become local. */
-static void more_local_accesses_are_a_gain_within_noise(void **state)
+TEST(more_local_accesses_are_a_gain_within_noise)
 {
-	(void)state;
 	for (int i = 0; i <= 20; i++)
 		(void)interval(i % 2 ? 160 : 100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
@@ -245,13 +235,12 @@ static void more_local_accesses_are_a_gain_within_noise(void **state)
 
 /* 80 % before and after: of 25 accesses this may be chance, of 2,500 it is not. At last it was 90
  * %, so that something else has changed. */
-static void enough_accesses_show_the_lack_of_a_gain(void **state)
+TEST(enough_accesses_show_the_lack_of_a_gain)
 {
 	static const uint32_t samples[] = {25, 2500, 2500, 2500};
 	static const enum nm_page_reason reasons[] = {NM_PAGE_REASON_PAGES, NM_PAGE_REASON_PAGES,
 						      NM_PAGE_REASON_ROLLBACK,
 						      NM_PAGE_REASON_PAGES};
-	(void)state;
 	calm(100);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(samples); i++) {
 		threads[0].fresh_samples = samples[i];
@@ -270,9 +259,8 @@ static void enough_accesses_show_the_lack_of_a_gain(void **state)
 
 /* All processes lose, and only the pages of one moved; then also the threads of another one, so
  * that too few were left alone. */
-static void a_loss_of_all_is_not_that_of_a_move(void **state)
+TEST(a_loss_of_all_is_not_that_of_a_move)
 {
-	(void)state;
 	snapshot.nr_threads = snapshot.nr_processes = 4;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
@@ -289,9 +277,8 @@ static void a_loss_of_all_is_not_that_of_a_move(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-static void a_rollback_is_not_undone(void **state)
+TEST(a_rollback_is_not_undone)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_ROLLBACK);
 	done(1, 10);
@@ -302,9 +289,8 @@ static void a_rollback_is_not_undone(void **state)
 
 /* The second batch joins the first and ends later; both are compared with the state before the
  * first. */
-static void batches_share_a_verdict(void **state)
+TEST(batches_share_a_verdict)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	ask_steadily(2, NM_PAGE_REASON_REGION);
@@ -332,9 +318,8 @@ static void batches_share_a_verdict(void **state)
 	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-static void a_pending_evaluation_expires(void **state)
+TEST(a_pending_evaluation_expires)
 {
-	(void)state;
 	calm(100);
 	for (uint64_t id = 1; id <= 4; id++) {
 		ask_steadily(id, NM_PAGE_REASON_REGION);
@@ -350,9 +335,8 @@ static void a_pending_evaluation_expires(void **state)
 }
 
 /* No change of performance is attributed to it, and it delays no other decision. */
-static void a_batch_without_moves_has_no_verdict(void **state)
+TEST(a_batch_without_moves_has_no_verdict)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 0);
@@ -362,9 +346,8 @@ static void a_batch_without_moves_has_no_verdict(void **state)
 	assert_false(nm_verifier_awaits(verifier, 7, 5, snapshot.interval));
 }
 
-static void exited_processes_are_inconclusive(void **state)
+TEST(exited_processes_are_inconclusive)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
@@ -374,9 +357,8 @@ static void exited_processes_are_inconclusive(void **state)
 }
 
 /* If P is unknown, the local access ratios decide. */
-static void a_lower_local_access_ratio_is_a_loss(void **state)
+TEST(a_lower_local_access_ratio_is_a_loss)
 {
-	(void)state;
 	assert_int_equal(interval(NAN), 0);
 	accesses[0] = 90;
 	accesses[1] = 10;
@@ -399,9 +381,8 @@ static void a_lower_local_access_ratio_is_a_loss(void **state)
 }
 
 /* The effect of a move of threads is not attributed to the pages. */
-static void threads_that_move_meanwhile_make_it_inconclusive(void **state)
+TEST(threads_that_move_meanwhile_make_it_inconclusive)
 {
-	(void)state;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
@@ -419,9 +400,8 @@ static void threads_that_move_meanwhile_make_it_inconclusive(void **state)
 }
 
 /* It had just switched to other memory: earlier metrics are no baseline of the move. */
-static void a_new_phase_is_no_loss(void **state)
+TEST(a_new_phase_is_no_loss)
 {
-	(void)state;
 	accesses[0] = 90;
 	accesses[1] = 10;
 	fresh[0] = 0;
@@ -445,9 +425,8 @@ static void a_new_phase_is_no_loss(void **state)
 }
 
 /* Locality replaces P, but an interleaved range must lose locality. */
-static void a_spread_range_is_not_judged_by_locality(void **state)
+TEST(a_spread_range_is_not_judged_by_locality)
 {
-	(void)state;
 	snapshot.by_locality = true;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_CONTENTION);
@@ -466,12 +445,11 @@ static void a_spread_range_is_not_judged_by_locality(void **state)
 
 /* Without P the local access ratio decides: 20 % before, 80 % of dozens after; a ratio of three
  * accesses may be chance. */
-static void without_performance_a_rise_must_exceed_chance(void **state)
+TEST(without_performance_a_rise_must_exceed_chance)
 {
 	static const unsigned samples[] = {50, 50};
 	static const double before[] = {100, 3};
 	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_IMPROVED, NM_VERDICT_NEUTRAL};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
 		(void)interval(NAN);
 		threads[0].fresh_samples = 0;
@@ -487,9 +465,8 @@ static void without_performance_a_rise_must_exceed_chance(void **state)
 	}
 }
 
-static void too_few_samples_are_finally_inconclusive(void **state)
+TEST(too_few_samples_are_finally_inconclusive)
 {
-	(void)state;
 	(void)interval(NAN);
 	threads[0].fresh_samples = 0;
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
@@ -500,32 +477,4 @@ static void too_few_samples_are_finally_inconclusive(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_gain_has_improved),
-		TEST(a_reused_number_is_another_process),
-		TEST(a_loss_is_undone),
-		TEST(locality_does_not_outweigh_a_fall),
-		TEST(unremembered_moves_are_not_rolled_back),
-		TEST(delta_g_is_the_limit),
-		TEST(noise_is_not_a_loss),
-		TEST(more_local_accesses_are_a_gain_within_noise),
-		TEST(enough_accesses_show_the_lack_of_a_gain),
-		TEST(a_loss_of_all_is_not_that_of_a_move),
-		TEST(a_rollback_is_not_undone),
-		TEST(batches_share_a_verdict),
-		TEST(a_pending_evaluation_expires),
-		TEST(a_batch_without_moves_has_no_verdict),
-		TEST(exited_processes_are_inconclusive),
-		TEST(a_lower_local_access_ratio_is_a_loss),
-		TEST(a_new_phase_is_no_loss),
-		TEST(threads_that_move_meanwhile_make_it_inconclusive),
-		TEST(a_spread_range_is_not_judged_by_locality),
-		TEST(without_performance_a_rise_must_exceed_chance),
-		TEST(too_few_samples_are_finally_inconclusive),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

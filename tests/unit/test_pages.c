@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of pages: counting, sharing, bounds, owners. */
+#define SET_UP set_up_pages
+#define TEAR_DOWN tear_down_pages
+#include "../support/test.h"
+
 #include "numa-migrd/base.h"
 #include "pages_fixture.h"
 
 /* ---- counting ---- */
 
-static void test_counts_by_node(void **state)
+TEST(test_counts_by_node)
 {
-	(void)state;
 	times_from_node(3, PAGE(1), 0);
 	times_from_node(2, PAGE(1) + 4095, 3);
 	from_node(PAGE(2), 1);
@@ -17,9 +20,8 @@ static void test_counts_by_node(void **state)
 	assert_int_equal(nm_pages_counts(pages).tracked, 2);
 }
 
-static void test_overflow_halves_all(void **state)
+TEST(test_overflow_halves_all)
 {
-	(void)state;
 	times_from_node(255, PAGE(1), 0);
 	times_from_node(101, PAGE(1), 1);
 	assert_int_equal(look(PAGE(1)).accesses[0], 255);
@@ -28,9 +30,8 @@ static void test_overflow_halves_all(void **state)
 	assert_int_equal(look(PAGE(1)).accesses[1], 50);
 }
 
-static void test_decay(void **state)
+TEST(test_decay)
 {
-	(void)state;
 	config->rules.page_decay_s = 10;
 	renew_pages(4);
 	now_s = 1009;
@@ -62,9 +63,8 @@ static void check_many_nodes(unsigned nr_nodes)
 	}
 }
 
-static void test_any_number_of_nodes(void **state)
+TEST(test_any_number_of_nodes)
 {
-	(void)state;
 	check_many_nodes(1);
 	check_many_nodes(5);
 	check_many_nodes(6);
@@ -72,11 +72,10 @@ static void test_any_number_of_nodes(void **state)
 	check_many_nodes(1024);
 }
 
-static void test_strange_accesses_are_ignored(void **state)
+TEST(test_strange_accesses_are_ignored)
 {
 	struct nm_page_touch access = {.page = {.address = PAGE(1), .owner = owner}, .node = 4};
 
-	(void)state;
 	assert_int_equal(touch(&access).target, -1);
 	access.node = 0;
 	access.page.owner = 77;
@@ -86,13 +85,12 @@ static void test_strange_accesses_are_ignored(void **state)
 	assert_int_equal(nm_pages_counts(pages).tracked, 0);
 }
 
-static void test_batches_are_as_single_accesses(void **state)
+TEST(test_batches_are_as_single_accesses)
 {
 	struct nm_page_touch accesses[300];
 	struct nm_page_finding findings[300];
 	unsigned targets = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 300; i++)
 		accesses[i] = (struct nm_page_touch){
 			.page = {.address = PAGE(i % 100), .owner = owner}, .node = 1};
@@ -114,9 +112,8 @@ static unsigned by_thread(uint64_t address, uint16_t thread)
 }
 
 /* Figure 5: {1}, then thread 3 → {3, 1}, one sharing; and the reverse. */
-static void test_sharing(void **state)
+TEST(test_sharing)
 {
-	(void)state;
 	assert_int_equal(by_thread(PAGE(1), 1), 0);
 	assert_int_equal(by_thread(PAGE(1), 3), 1);
 	assert_int_equal(by_thread(PAGE(1), 3), 0);
@@ -124,9 +121,8 @@ static void test_sharing(void **state)
 	assert_int_equal(by_thread(PAGE(1), 2), 1);
 }
 
-static void test_subblocks_are_apart(void **state)
+TEST(test_subblocks_are_apart)
 {
-	(void)state;
 	by_thread(PAGE(1), 1);
 	assert_int_equal(by_thread(PAGE(1) + 1024, 2), 0);
 	assert_int_equal(by_thread(PAGE(1) + 4095, 3), 0);
@@ -134,9 +130,8 @@ static void test_subblocks_are_apart(void **state)
 	assert_int_equal(by_thread(PAGE(1) + 1023, 5), 1);
 }
 
-static void test_sharing_window(void **state)
+TEST(test_sharing_window)
 {
-	(void)state;
 	by_thread(PAGE(1), 1);
 	now_s += 10;
 	assert_int_equal(by_thread(PAGE(1), 2), 1);
@@ -145,9 +140,8 @@ static void test_sharing_window(void **state)
 }
 
 /* Stamps have eight bits: a sub-block must not look recent again after 256 s. */
-static void test_sharing_window_over_the_turn(void **state)
+TEST(test_sharing_window_over_the_turn)
 {
-	(void)state;
 	by_thread(PAGE(1), 1);
 	for (unsigned i = 0; i < 256 / 8; i++) {
 		now_s += 8;
@@ -182,9 +176,8 @@ static void check_huge(uint8_t size, uint64_t bytes)
 	assert_int_equal(view.accesses[2], 5);
 }
 
-static void test_huge_pages(void **state)
+TEST(test_huge_pages)
 {
-	(void)state;
 	check_huge(NM_PAGE_2M, 2ULL << 20);
 	check_huge(NM_PAGE_1G, 1ULL << 30);
 	assert_false(is_tracked((2ULL << 20) * 7, owner)); /* as one of 4 KiB */
@@ -220,11 +213,10 @@ static void grow(void)
 }
 
 /* SECURITY: many-pages */
-static void test_grows_to_the_bound(void **state)
+TEST(test_grows_to_the_bound)
 {
 	struct nm_pages_counts counts = nm_pages_counts(pages);
 
-	(void)state;
 	assert_true(counts.limit < 4096);
 	grow();
 	assert_int_equal(nm_pages_counts(pages).limit, 4096);
@@ -238,9 +230,8 @@ static void test_grows_to_the_bound(void **state)
 	assert_int_equal(counts.tracked, count_tracked(0, 24096, owner));
 }
 
-static void test_growing_keeps_all_of_a_page(void **state)
+TEST(test_growing_keeps_all_of_a_page)
 {
-	(void)state;
 	touch_many(0, 700, owner);
 	times_from_node(9, PAGE(1), 2);
 	by_thread(PAGE(1), 5);
@@ -252,9 +243,8 @@ static void test_growing_keeps_all_of_a_page(void **state)
 	assert_int_equal(by_thread(PAGE(1), 6), 5);
 }
 
-static void test_a_lower_bound_shrinks(void **state)
+TEST(test_a_lower_bound_shrinks)
 {
-	(void)state;
 	grow();
 	config->rules.max_tracked = 1000;
 	nm_pages_configure(pages, config);
@@ -265,9 +255,8 @@ static void test_a_lower_bound_shrinks(void **state)
 	assert_int_equal(counts.tracked, count_tracked(0, 4096, owner));
 }
 
-static void test_the_coldest_page_is_evicted(void **state)
+TEST(test_the_coldest_page_is_evicted)
 {
-	(void)state;
 	grow();
 	nm_pages_free(pages);
 	pages = NULL;
@@ -282,9 +271,8 @@ static void test_the_coldest_page_is_evicted(void **state)
 	assert_true(count_tracked(0, 100, owner) < 5);
 }
 
-static void test_unsampled_regions_expire(void **state)
+TEST(test_unsampled_regions_expire)
 {
-	(void)state;
 	touch_many(0, 100, owner);
 	now_s += NM_PAGE_FORGET_S;
 	touch_many(0, 50, owner);
@@ -297,11 +285,10 @@ static void test_unsampled_regions_expire(void **state)
 
 /* ---- owners ---- */
 
-static void test_closed_owner_has_no_pages(void **state)
+TEST(test_closed_owner_has_no_pages)
 {
 	uint16_t second;
 
-	(void)state;
 	touch_many(0, 300, owner);
 	assert_int_equal(nm_pages_open(pages, &second), 0);
 	touch_many(0, 100, second);
@@ -314,11 +301,10 @@ static void test_closed_owner_has_no_pages(void **state)
 }
 
 /* A number is reused only when no entries of its former owner are left. */
-static void test_numbers_of_owners(void **state)
+TEST(test_numbers_of_owners)
 {
 	uint16_t next;
 
-	(void)state;
 	touch_many(0, 10, owner);
 	nm_pages_close(pages, owner);
 	assert_int_equal(nm_pages_open(pages, &next), 0);
@@ -330,11 +316,10 @@ static void test_numbers_of_owners(void **state)
 	assert_int_equal(count_tracked(0, 10, again), 0);
 }
 
-static void test_growing_frees_numbers(void **state)
+TEST(test_growing_frees_numbers)
 {
 	uint16_t first = owner, second;
 
-	(void)state;
 	touch_many(0, 10, first);
 	assert_int_equal(nm_pages_open(pages, &second), 0);
 	nm_pages_close(pages, first);
@@ -345,11 +330,10 @@ static void test_growing_frees_numbers(void **state)
 	assert_int_equal(owner, first);
 }
 
-static void test_pages_of_exited_processes_are_evicted(void **state)
+TEST(test_pages_of_exited_processes_are_evicted)
 {
 	uint16_t second;
 
-	(void)state;
 	grow();
 	nm_pages_close(pages, owner);
 	assert_int_equal(nm_pages_open(pages, &second), 0);
@@ -360,11 +344,10 @@ static void test_pages_of_exited_processes_are_evicted(void **state)
 }
 
 /* A process with many pages cannot displace those of a process with few. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
 	uint16_t few;
 
-	(void)state;
 	grow();
 	assert_int_equal(nm_pages_open(pages, &few), 0);
 	touch_many(0, 400, few);
@@ -376,12 +359,11 @@ static void test_shares(void **state)
 	assert_true(nm_pages_counts(pages).tracked > 4000);
 }
 
-static void test_equals_share_equally(void **state)
+TEST(test_equals_share_equally)
 {
 	uint16_t second;
 	struct nm_rng rng;
 
-	(void)state;
 	grow();
 	nm_rng_seed(&rng, 5);
 	assert_int_equal(nm_pages_open(pages, &second), 0);
@@ -390,11 +372,10 @@ static void test_equals_share_equally(void **state)
 	assert_in_range(count_tracked(0, 20000, second), 1500, 2600);
 }
 
-static void test_exclusivity_of_an_owner(void **state)
+TEST(test_exclusivity_of_an_owner)
 {
 	uint16_t second;
 
-	(void)state;
 	times_from_node(8, PAGE(1), 1);
 	times_from_node(4, PAGE(2), 0);
 	times_from_node(4, PAGE(2), 3);
@@ -412,11 +393,10 @@ static void test_exclusivity_of_an_owner(void **state)
 }
 
 /* Values of the last complete round; a page of unknown location counts for no node. */
-static void test_homes_of_an_owner(void **state)
+TEST(test_homes_of_an_owner)
 {
 	uint64_t homes[4] = {9, 9, 9, 9};
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		struct nm_page_touch access = {.page = {.address = PAGE(i), .owner = owner},
 					       .page_node = i < 5 ? (int16_t)(i % 2) : -1};
@@ -443,14 +423,13 @@ static void test_homes_of_an_owner(void **state)
 	assert_true(homes[3] == 1 && homes[0] == 0);
 }
 
-static void test_another_key_places_differently(void **state)
+TEST(test_another_key_places_differently)
 {
 	static const uint64_t other[4] = {1, 2, 3, 4};
 	struct nm_pages *twin = NULL;
 	uint16_t whose;
 	unsigned differ = 0;
 
-	(void)state;
 	nm_pages_new(config, 4, other, &twin);
 	assert_int_equal(nm_pages_open(twin, &whose), 0);
 	for (unsigned i = 0; i < 3000; i++) {
@@ -469,37 +448,4 @@ static void test_another_key_places_differently(void **state)
 	assert_true(differ > 300);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pages, tear_down_pages)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_counts_by_node),
-		TEST(test_overflow_halves_all),
-		TEST(test_decay),
-		TEST(test_any_number_of_nodes),
-		TEST(test_strange_accesses_are_ignored),
-		TEST(test_batches_are_as_single_accesses),
-		TEST(test_sharing),
-		TEST(test_subblocks_are_apart),
-		TEST(test_sharing_window),
-		TEST(test_sharing_window_over_the_turn),
-		TEST(test_huge_pages),
-		TEST(test_grows_to_the_bound),
-		TEST(test_growing_keeps_all_of_a_page),
-		TEST(test_a_lower_bound_shrinks),
-		TEST(test_the_coldest_page_is_evicted),
-		TEST(test_unsampled_regions_expire),
-		TEST(test_closed_owner_has_no_pages),
-		TEST(test_numbers_of_owners),
-		TEST(test_growing_frees_numbers),
-		TEST(test_pages_of_exited_processes_are_evicted),
-		TEST(test_shares),
-		TEST(test_equals_share_equally),
-		TEST(test_exclusivity_of_an_owner),
-		TEST(test_homes_of_an_owner),
-		TEST(test_another_key_places_differently),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

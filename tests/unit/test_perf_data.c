@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Recordings of real machines through the decoder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/data.h"
 #include "../support/perf_data.h"
@@ -108,22 +105,20 @@ static struct seen replay(const char *name)
 }
 
 /* Skylake-SP with the weight split into latency and two more. */
-static void split_weights(void **state)
+TEST(split_weights)
 {
 	struct seen seen = replay("perf-data/quipper.weight_struct.perf.data");
 
-	(void)state;
 	assert_int_equal(seen.loads + seen.stores + seen.counts.kernel, 14);
 	assert_true(seen.tasks > 1000);
 	assert_true(seen.latency_max < 100000);
 }
 
 /* Ivy Bridge-EP, four nodes, loads of three cycles and more. */
-static void loads_with_latency(void **state)
+TEST(loads_with_latency)
 {
 	struct seen seen = replay("perf-data/e5-4610v2-mem-loads.perf.data");
 
-	(void)state;
 	assert_int_equal(seen.loads + seen.counts.kernel, 14);
 	assert_int_equal(seen.stores, 0);
 	assert_int_equal(seen.with_latency, seen.loads);
@@ -133,33 +128,21 @@ static void loads_with_latency(void **state)
 }
 
 /* Page faults recorded with -d -W: addresses, but no memory operation. */
-static void no_memory_information(void **state)
+TEST(no_memory_information)
 {
 	struct seen seen = replay("perf-data/live-pagefault-npb-cg.perf.data");
 
-	(void)state;
 	assert_int_equal(seen.loads + seen.stores, 0);
 	assert_true(seen.counts.no_access > 100);
 }
 
-static void losses_and_throttling(void **state)
+TEST(losses_and_throttling)
 {
 	struct seen lost = replay("perf-data/quipper.lost_samples-4.4.perf.data");
 	struct seen throttled = replay("perf-data/quipper.throttle-3.8.perf.data");
 
-	(void)state;
 	assert_true(lost.counts.lost > 0);
 	assert_true(throttled.counts.throttled > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(split_weights),
-		cmocka_unit_test(loads_with_latency),
-		cmocka_unit_test(no_memory_information),
-		cmocka_unit_test(losses_and_throttling),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* P by each setting, threads with measured metrics, relative and global performance. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 
@@ -51,9 +49,8 @@ static bool near(double value, double expected)
 	return fabs(value - expected) <= 1e-12 * fabs(expected);
 }
 
-static void every_setting_has_its_formula(void **state)
+TEST(every_setting_has_its_formula)
 {
-	(void)state;
 	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT), 300 * 6.0 / 20));
 	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT_INSTRUCTIONS), 100 * 2.0 / 20));
 	assert_true(performance_by(NM_PERFORMANCE_OPERATIONS) == 300);
@@ -63,9 +60,8 @@ static void every_setting_has_its_formula(void **state)
 }
 
 /* The sample kinds that each setting requires. */
-static void missing_counters_are_replaced_by_locality(void **state)
+TEST(missing_counters_are_replaced_by_locality)
 {
-	(void)state;
 	const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_FLOPS, NM_EVENT_DRAM};
 	const bool needs[][3] = {
 		[NM_PERFORMANCE_PRODUCT] = {true, true, true},
@@ -91,9 +87,8 @@ static void missing_counters_are_replaced_by_locality(void **state)
 }
 
 /* One hop nearer is better even without local accesses. */
-static void locality_depends_on_distance(void **state)
+TEST(locality_depends_on_distance)
 {
-	(void)state;
 	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
 	unsigned *row = machine->topology->distance;
 	row[1] = 40;
@@ -107,9 +102,8 @@ static void locality_depends_on_distance(void **state)
 }
 
 /* Accesses before the interval do not count if the interval has enough. */
-static void locality_is_of_the_interval(void **state)
+TEST(locality_is_of_the_interval)
 {
-	(void)state;
 	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
 	machine_touch(machine, 0, 0, 300);
 	machine->figures[0].access_new = 10;
@@ -120,9 +114,8 @@ static void locality_is_of_the_interval(void **state)
 	assert_true(fabs(take(0)->performance - 0.8) < 1e-12);
 }
 
-static void l_is_unavailable_without_latencies(void **state)
+TEST(l_is_unavailable_without_latencies)
 {
-	(void)state;
 	machine->figures[0].latency = NAN;
 	machine->figures[0].latency_samples = 0;
 	machine->figures[0].recent_latency_samples = 0;
@@ -134,9 +127,8 @@ static void l_is_unavailable_without_latencies(void **state)
 }
 
 /* An interval without cache misses does not change the metric of P. */
-static void an_interval_without_latencies_keeps_the_metric(void **state)
+TEST(an_interval_without_latencies_keeps_the_metric)
 {
-	(void)state;
 	take(0);
 	assert_true(snapshot->has_latencies);
 	machine->had_latencies = true;
@@ -151,18 +143,16 @@ static void an_interval_without_latencies_keeps_the_metric(void **state)
 	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
 }
 
-static void intensity_uses_the_available_operations(void **state)
+TEST(intensity_uses_the_available_operations)
 {
-	(void)state;
 	machine->figures[0].operations = NAN;
 	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
 	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
 }
 
 /* 3DyRM, section 3: floating-point operations per byte, whichever operations P counts. */
-static void in_the_paper_intensity_counts_floating_point_operations(void **state)
+TEST(in_the_paper_intensity_counts_floating_point_operations)
 {
-	(void)state;
 	machine_paper(&machine->config);
 	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 4);
 	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT), 300 * 4.0 / 20));
@@ -176,9 +166,8 @@ static void in_the_paper_intensity_counts_floating_point_operations(void **state
 }
 
 /* Few samples per interval suffice if the window has min_samples of them. */
-static void few_latencies_per_interval_suffice(void **state)
+TEST(few_latencies_per_interval_suffice)
 {
-	(void)state;
 	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
 	machine->figures[0].latency = 500;
 	machine->figures[0].latency_samples = 9;
@@ -189,9 +178,8 @@ static void few_latencies_per_interval_suffice(void **state)
 	assert_true(take(0)->performance == 1.0 / 500);
 }
 
-static void measured_needs_run_time_and_samples(void **state)
+TEST(measured_needs_run_time_and_samples)
 {
-	(void)state;
 	machine->figures[0].run_share = 0.1;
 	machine->figures[0].recent_latency_samples = 10;
 	assert_true(take(0)->measured && take(0)->active);
@@ -207,9 +195,8 @@ static void measured_needs_run_time_and_samples(void **state)
 	assert_false(take(0)->measured || take(0)->active);
 }
 
-static void locality_needs_accesses(void **state)
+TEST(locality_needs_accesses)
 {
-	(void)state;
 	machine->kinds = 0;
 	machine_touch(machine, 0, 1, 10);
 	assert_true(take(0)->measured);
@@ -220,26 +207,23 @@ static void locality_needs_accesses(void **state)
 }
 
 /* A thread that works in its caches has latencies and no accesses, which counts as measured. */
-static void a_cached_thread_is_measured(void **state)
+TEST(a_cached_thread_is_measured)
 {
-	(void)state;
 	machine_touch(machine, 0, 1, 0);
 	assert_true(take(0)->measured);
 	assert_false(take(0)->valid);
 }
 
-static void unknown_metrics_are_not_measured(void **state)
+TEST(unknown_metrics_are_not_measured)
 {
-	(void)state;
 	machine_thread(machine, 10, 1, 1);
 	machine_perform(machine, 1, 100, NAN, 50, 20);
 	assert_false(take(1)->measured);
 	assert_true(take(0)->relative == 1);
 }
 
-static void relative_is_by_the_mean_of_the_process(void **state)
+TEST(relative_is_by_the_mean_of_the_process)
 {
-	(void)state;
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	for (int i = 1; i < 3; i++)
 		machine_thread(machine, 10, i, 1);
@@ -260,9 +244,8 @@ static void relative_is_by_the_mean_of_the_process(void **state)
 }
 
 /* Equations 2 and 3. */
-static void in_the_paper_the_mean_is_over_all_threads(void **state)
+TEST(in_the_paper_the_mean_is_over_all_threads)
 {
-	(void)state;
 	machine_paper(&machine->config);
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	machine_thread(machine, 10, 1, 1);
@@ -276,44 +259,19 @@ static void in_the_paper_the_mean_is_over_all_threads(void **state)
 	assert_true(isnan(snapshot->processes[1].performance));
 }
 
-static void a_mean_of_zero_gives_no_relative(void **state)
+TEST(a_mean_of_zero_gives_no_relative)
 {
-	(void)state;
 	machine->figures[0].operations = 0;
 	assert_true(take(0)->performance == 0);
 	assert_true(take(0)->measured);
 	assert_true(isnan(take(0)->relative));
 }
 
-static void a_process_without_measured_threads_has_no_mean(void **state)
+TEST(a_process_without_measured_threads_has_no_mean)
 {
-	(void)state;
 	machine->figures[0].run_share = 0;
 	assert_true(isnan((take(0), snapshot->processes[0].performance)));
 	assert_true(snapshot->performance == 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(every_setting_has_its_formula),
-		TEST(missing_counters_are_replaced_by_locality),
-		TEST(locality_depends_on_distance),
-		TEST(locality_is_of_the_interval),
-		TEST(l_is_unavailable_without_latencies),
-		TEST(an_interval_without_latencies_keeps_the_metric),
-		TEST(intensity_uses_the_available_operations),
-		TEST(in_the_paper_intensity_counts_floating_point_operations),
-		TEST(in_the_paper_the_mean_is_over_all_threads),
-		TEST(few_latencies_per_interval_suffice),
-		TEST(measured_needs_run_time_and_samples),
-		TEST(locality_needs_accesses),
-		TEST(a_cached_thread_is_measured),
-		TEST(unknown_metrics_are_not_measured),
-		TEST(relative_is_by_the_mean_of_the_process),
-		TEST(a_mean_of_zero_gives_no_relative),
-		TEST(a_process_without_measured_threads_has_no_mean),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

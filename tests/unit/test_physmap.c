@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* SPDX-License-Identifier: MIT */
+#define SET_UP make_root
+#define TEAR_DOWN remove_root
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "fixture.h"
 #include "numa-migrd/topology.h"
@@ -91,7 +90,7 @@ static uint64_t page(uint64_t pfn)
 	return pfn * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void memory_blocks_give_the_node(void **state)
+TEST(memory_blocks_give_the_node)
 {
 	put_blocks(*state);
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = load_map(*state);
@@ -105,7 +104,7 @@ static void memory_blocks_give_the_node(void **state)
 	assert_int_equal(nm_physmap_node(map, 11 * BLOCK - 1), 2);
 }
 
-static void elsewhere_is_unknown(void **state)
+TEST(elsewhere_is_unknown)
 {
 	put_blocks(*state);
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = load_map(*state);
@@ -118,7 +117,7 @@ static void elsewhere_is_unknown(void **state)
 	assert_int_equal(nm_physmap_node(map, UINT64_MAX), -1);
 }
 
-static void holes_are_preserved_beside_zones(void **state)
+TEST(holes_are_preserved_beside_zones)
 {
 	put_blocks(*state);
 	fixture_file(*state, "proc/zoneinfo",
@@ -129,7 +128,7 @@ static void holes_are_preserved_beside_zones(void **state)
 	assert_int_equal(nm_physmap_node(map, 2 * BLOCK), 1);
 }
 
-static void zones_replace_missing_blocks(void **state)
+TEST(zones_replace_missing_blocks)
 {
 	fixture_file(*state, "proc/zoneinfo", zoneinfo);
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = load_map(*state);
@@ -142,7 +141,7 @@ static void zones_replace_missing_blocks(void **state)
 	assert_int_equal(nm_physmap_node(map, page(98304)), -1);
 }
 
-static void overlapping_zones_are_ignored(void **state)
+TEST(overlapping_zones_are_ignored)
 {
 	fixture_file(*state, "proc/zoneinfo",
 		     "Node 0, zone Normal\n        spanned  100\n  start_pfn:  100\n"
@@ -158,7 +157,7 @@ static void overlapping_zones_are_ignored(void **state)
 }
 
 /* numa=fake divides nodes within a block, which then appears in both: the zones decide. */
-static void shared_blocks_are_split_by_zones(void **state)
+TEST(shared_blocks_are_split_by_zones)
 {
 	put_blocks(*state);
 	put_block(*state, 2, 1);
@@ -175,7 +174,7 @@ static void shared_blocks_are_split_by_zones(void **state)
 	assert_int_equal(nm_physmap_node(map, 2 * BLOCK), 1);
 }
 
-static void shared_blocks_alone_are_unknown(void **state)
+TEST(shared_blocks_alone_are_unknown)
 {
 	put_blocks(*state);
 	put_block(*state, 2, 1);
@@ -186,7 +185,7 @@ static void shared_blocks_alone_are_unknown(void **state)
 	assert_int_equal(nm_physmap_node(map, 2 * BLOCK), 1);
 }
 
-static void no_source_is_reported(void **state)
+TEST(no_source_is_reported)
 {
 	struct nm_physmap *map = NULL;
 
@@ -200,7 +199,7 @@ static void no_source_is_reported(void **state)
 	assert_null(map);
 }
 
-static void single_node_has_everything(void **state)
+TEST(single_node_has_everything)
 {
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = NULL;
 
@@ -210,14 +209,13 @@ static void single_node_has_everything(void **state)
 	assert_int_equal(nm_physmap_node(map, 0), -1);
 }
 
-static void this_machine_maps(void **state)
+TEST_BETWEEN(NULL, NULL, this_machine_maps)
 {
 	const struct nm_topology_source source = {0};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = NULL;
 	char error[256];
 
-	(void)state;
 	assert_int_equal(nm_topology_load(&source, error, sizeof(error), &topology), 0);
 	int r = nm_physmap_load(topology, NULL, &map);
 	assert_true(r == 0 || r == -ENODATA);
@@ -226,22 +224,4 @@ static void this_machine_maps(void **state)
 	nm_physmap_free(NULL);
 }
 
-#define IN_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_ROOT(memory_blocks_give_the_node),
-		IN_ROOT(elsewhere_is_unknown),
-		IN_ROOT(holes_are_preserved_beside_zones),
-		IN_ROOT(zones_replace_missing_blocks),
-		IN_ROOT(overlapping_zones_are_ignored),
-		IN_ROOT(shared_blocks_are_split_by_zones),
-		IN_ROOT(shared_blocks_alone_are_unknown),
-		IN_ROOT(no_source_is_reported),
-		IN_ROOT(single_node_has_everything),
-		cmocka_unit_test(this_machine_maps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

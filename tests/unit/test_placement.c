@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": homes assigned to groups, and verdicts on them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#include "../support/test.h"
 
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
@@ -354,7 +352,7 @@ static void check_proposal(const struct scene *scene, const struct nm_place_prop
 		CHECK(scene, isnan(found->gain));
 }
 
-static void test_scenes(void **state)
+TEST(test_scenes)
 {
 	EACH_ROW(scene, scenes)
 	{
@@ -433,7 +431,7 @@ static const struct crowd {
 };
 /* clang-format on */
 
-static void test_crowds(void **state)
+TEST(test_crowds)
 {
 	EACH_ROW(crowd, crowds)
 	{
@@ -465,9 +463,8 @@ static void test_crowds(void **state)
 
 /* Of two threads whose memory stays on node 0, where two homes use both cores, beside four parents
  * that wait for their children. */
-static void test_a_lull_adds_no_capacity(void **state)
+TEST(test_a_lull_adds_no_capacity)
 {
-	(void)state;
 	struct nm_place_group groups[7];
 	struct nm_place_proposal found[7];
 	for (unsigned i = 0; i < 7; i++) {
@@ -497,9 +494,8 @@ static void test_a_lull_adds_no_capacity(void **state)
 }
 
 /* A group that has a home gets no other one. */
-static void test_a_home_is_assigned_once(void **state)
+TEST(test_a_home_is_assigned_once)
 {
-	(void)state;
 	struct nm_place_group group =
 		completed((struct nm_place_group){.running = 2, .ran_on = ON(1, 1, 0, 0)}, false);
 	struct nm_place_proposal found;
@@ -568,7 +564,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void test_homes_end_with_their_reason(void **state)
+TEST(test_homes_end_with_their_reason)
 {
 	EACH_ROW(row, homes)
 	{
@@ -629,9 +625,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void test_homes_yield(void **state)
+TEST(test_homes_yield)
 {
-	(void)state;
 	EACH_ROW(row, yields)
 	{
 		struct nm_place_group groups[2];
@@ -654,9 +649,8 @@ static void test_homes_yield(void **state)
 /* ---- costs ---- */
 
 /* Local memory costs nothing; the cost of a move is estimated first, and then measured. */
-static void test_cost_of_remote_memory(void **state)
+TEST_BETWEEN(NULL, NULL, test_cost_of_remote_memory)
 {
-	(void)state;
 	assert_true(nm_place_lost_cpus(2, 10) == 0);
 	assert_true(nm_place_lost_cpus(2, NAN) == 0);
 	assert_true(nm_place_lost_cpus(0, 31) == 0);
@@ -672,9 +666,8 @@ static void add_costs(struct nm_place_cost *cost, uint64_t domain, uint64_t page
 }
 
 /* The cost of a move is estimated first, and then measured. */
-static void test_cost_of_moves(void **state)
+TEST_BETWEEN(NULL, NULL, test_cost_of_moves)
 {
-	(void)state;
 	struct nm_place_cost cost = {0};
 	double guess = nm_place_migration_cost_s(cost.page_ns, 1 << 20);
 	assert_true(guess > 0 && guess < 0.1);
@@ -692,9 +685,8 @@ static void test_cost_of_moves(void **state)
 /* One domain, whose moves take as long as it likes, neither stops the moves of others nor makes
  * them appear free of charge; alone it is believed within a factor of four. */
 /* SECURITY: page-cost */
-static void test_one_domain_teaches_no_cost(void **state)
+TEST_BETWEEN(NULL, NULL, test_one_domain_teaches_no_cost)
 {
-	(void)state;
 	struct nm_place_cost cost = {0};
 	double guess = nm_place_migration_cost_s(0, 1 << 20);
 	for (unsigned i = 0; i < 10; i++)
@@ -818,9 +810,8 @@ static struct nm_place_measure measured(struct nm_place_measure measure)
 	return measure;
 }
 
-static void test_verdicts(void **state)
+TEST_BETWEEN(NULL, NULL, test_verdicts)
 {
-	(void)state;
 	EACH_ROW(row, verdicts)
 	{
 		const struct nm_place_measure before = measured(row->before),
@@ -836,9 +827,8 @@ static void test_verdicts(void **state)
 }
 
 /* A controller is full at the highest traffic that was observed, if that is much at all. */
-static void test_a_controller_is_full_at_the_highest_traffic(void **state)
+TEST_BETWEEN(NULL, NULL, test_a_controller_is_full_at_the_highest_traffic)
 {
-	(void)state;
 	const struct nm_place_node busy[] = {
 		{.traffic = 20e9}, {.traffic = 12e9}, {.traffic = 1e9}};
 	struct nm_place_view view = {.nodes = busy, .max_traffic = 21e9};
@@ -853,9 +843,8 @@ static void test_a_controller_is_full_at_the_highest_traffic(void **state)
 /* A hundred processes of one domain that slow down together, as those of one user or one container
  * can, have one of three votes. */
 /* SECURITY: drift */
-static void test_domains_have_equal_weight(void **state)
+TEST_BETWEEN(NULL, NULL, test_domains_have_equal_weight)
 {
-	(void)state;
 	struct nm_place_change changes[103];
 	for (unsigned i = 0; i < 100; i++)
 		changes[i] = (struct nm_place_change){1, 0.5};
@@ -866,21 +855,4 @@ static void test_domains_have_equal_weight(void **state)
 	assert_true(nm_place_domain_median(changes, 0, 7) == 7);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_scenes, set_up),
-		cmocka_unit_test_setup(test_crowds, set_up),
-		cmocka_unit_test_setup(test_a_lull_adds_no_capacity, set_up),
-		cmocka_unit_test_setup(test_a_home_is_assigned_once, set_up),
-		cmocka_unit_test_setup(test_homes_end_with_their_reason, set_up),
-		cmocka_unit_test_setup(test_homes_yield, set_up),
-		cmocka_unit_test(test_cost_of_remote_memory),
-		cmocka_unit_test(test_cost_of_moves),
-		cmocka_unit_test(test_one_domain_teaches_no_cost),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_a_controller_is_full_at_the_highest_traffic),
-		cmocka_unit_test(test_domains_have_equal_weight),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

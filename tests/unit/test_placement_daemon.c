@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto" through every stage of the daemon in simulated time: processes get homes, their
  * memory follows, and homes that slow them are reported. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "dump_fixture.h"
 #include "page_daemon_fixture.h"
@@ -71,9 +70,8 @@ static void four_mixed_up(void)
 	}
 }
 
-static void each_process_gets_a_node(void **state)
+TEST(each_process_gets_a_node)
 {
-	(void)state;
 	unsigned homes = 0;
 	four_mixed_up();
 	begin_auto();
@@ -95,9 +93,8 @@ static void each_process_gets_a_node(void **state)
 	assert_non_null(strstr(decision->text, "; 2 threads, "));
 }
 
-static void everything_is_restored_at_the_end(void **state)
+TEST(everything_is_restored_at_the_end)
 {
-	(void)state;
 	uint64_t masks[8];
 	four_mixed_up();
 	for (unsigned i = 0; i < 8; i++)
@@ -112,9 +109,8 @@ static void everything_is_restored_at_the_end(void **state)
 
 /* Few samples suffice to see where threads run, and first touches show nothing; other sources are
  * used fully. */
-static void sampling_needs_are_low(void **state)
+TEST(sampling_needs_are_low)
 {
-	(void)state;
 	struct nm_source *source = world.daemon.pipeline.source;
 	source->status.memory = NM_MEMORY_NONE; /* page faults */
 	begin_auto();
@@ -134,9 +130,8 @@ static void sampling_needs_are_low(void **state)
 }
 
 /* The reported interval is that between decisions while no process waits. */
-static void the_configured_interval_is_reported(void **state)
+TEST(the_configured_interval_is_reported)
 {
-	(void)state;
 	begin_auto();
 	live_s(2);
 	assert_true(nm_interval_s(&world.daemon) == 1);
@@ -145,9 +140,8 @@ static void the_configured_interval_is_reported(void **state)
 }
 
 /* In its first interval it has only run for a part, which is not low demand. */
-static void demand_of_a_new_process_is_since_its_start(void **state)
+TEST(demand_of_a_new_process_is_since_its_start)
 {
-	(void)state;
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		add_worker(2000 + 100U * (uint32_t)cpu, cpu, 0);
 	begin_auto();
@@ -161,9 +155,8 @@ static void demand_of_a_new_process_is_since_its_start(void **state)
 
 /* Samples are about 10 ms apart, and an interval may be 100 ms long: the count of the kernel is
  * exact. */
-static void run_time_is_read_from_the_kernel(void **state)
+TEST(run_time_is_read_from_the_kernel)
 {
-	(void)state;
 	struct worker *worker = add_worker(1000, 0, 0);
 	begin_auto();
 	live_s(1);
@@ -182,9 +175,8 @@ static void run_beside_s(double seconds)
 }
 
 /* Momentary load of a node beside the processes uses no capacity of it; continued load does. */
-static void momentary_load_reserves_no_capacity(void **state)
+TEST(momentary_load_reserves_no_capacity)
 {
-	(void)state;
 	add_worker(1000, 0, 0);
 	begin_auto();
 	live_s(1);
@@ -197,9 +189,8 @@ static void momentary_load_reserves_no_capacity(void **state)
 }
 
 /* A forbidden operation is not retried in each interval. */
-static void refused_moves_are_not_repeated(void **state)
+TEST(refused_moves_are_not_repeated)
 {
-	(void)state;
 	add_worker(1000, 0, 2);
 	begin_auto();
 	fake_fail(world.fake, FAKE_SET, 1, 1000, EPERM);
@@ -236,9 +227,8 @@ static unsigned calls_in_a_minute(void)
 	return world.fake->calls[FAKE_OPS] - before;
 }
 
-static void nothing_is_spent_where_nothing_can_be_gained(void **state)
+TEST(nothing_is_spent_where_nothing_can_be_gained)
 {
-	(void)state;
 	for (unsigned i = 0; i < CPUS; i++)
 		add_worker(1000 + 100 * i, (int)i, node_of_cpu((int)i));
 	world.lazy = true;
@@ -254,9 +244,8 @@ static void nothing_is_spent_where_nothing_can_be_gained(void **state)
 }
 
 /* One of them uses memory elsewhere from now on. */
-static void something_to_gain_ends_the_rest(void **state)
+TEST(something_to_gain_ends_the_rest)
 {
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		add_worker(1000 + 100 * i, 2 * (int)i, i);
 	world.lazy = true;
@@ -268,9 +257,8 @@ static void something_to_gain_ends_the_rest(void **state)
 	assert_false(world.daemon.pipeline.source->rests);
 }
 
-static void an_idle_machine_is_left_alone(void **state)
+TEST(an_idle_machine_is_left_alone)
 {
-	(void)state;
 	add_worker(1000, 0, 0);
 	add_worker(1000, 4, 2);
 	begin_auto();
@@ -293,9 +281,8 @@ static void begin_beside_its_full_memory(void)
 
 /* It loads its data with one thread, gets a home for that, and then computes on the whole
  * machine. */
-static void a_serial_start_does_not_bind_later_threads(void **state)
+TEST(a_serial_start_does_not_bind_later_threads)
 {
-	(void)state;
 	add_worker(1000, 0, 1);
 	begin_auto();
 	live_s(8);
@@ -310,9 +297,8 @@ static void a_serial_start_does_not_bind_later_threads(void **state)
 }
 
 /* Two threads share each CPU and are below min_run: together they use the whole machine. */
-static void light_threads_count(void **state)
+TEST(light_threads_count)
 {
-	(void)state;
 	for (int i = 0; i < WORKERS_MAX; i++)
 		add_worker(1000, i % CPUS, 0);
 	begin_auto();
@@ -324,9 +310,8 @@ static void light_threads_count(void **state)
 }
 
 /* Eight threads share the time of two CPUs, the limit of their cgroup. */
-static void demand_is_capped_by_the_cgroup(void **state)
+TEST(demand_is_capped_by_the_cgroup)
 {
-	(void)state;
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		add_worker(1000, cpu, 0);
 	snprintf(fake_get(world.fake, 1000)->cgroup, sizeof(fake_get(world.fake, 1000)->cgroup),
@@ -340,9 +325,8 @@ static void demand_is_capped_by_the_cgroup(void **state)
 }
 
 /* It reports homes, but neither refusals nor verdicts on moves that were not made. */
-static void a_dry_run_only_reports_homes(void **state)
+TEST(a_dry_run_only_reports_homes)
 {
-	(void)state;
 	four_mixed_up();
 	world.daemon.options.dry_run = true;
 	begin_auto();
@@ -357,9 +341,8 @@ static void a_dry_run_only_reports_homes(void **state)
 }
 
 /* Two hardware threads of one core do not count as two CPUs while there are idle cores. */
-static void siblings_do_not_count_as_cores(void **state)
+TEST(siblings_do_not_count_as_cores)
 {
-	(void)state;
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		world.daemon.pipeline.topology->cpus[cpu].core = (int)cpu / 2;
 	add_worker(1000, 0, 2);
@@ -371,9 +354,8 @@ static void siblings_do_not_count_as_cores(void **state)
 }
 
 /* There is no idle CPU on the node of its memory. */
-static void memory_follows_the_home(void **state)
+TEST(memory_follows_the_home)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	live_s(5);
 	const struct nm_home_state *home_state = placed_of(1000);
@@ -391,9 +373,8 @@ static void memory_follows_the_home(void **state)
 }
 
 /* A neighbour that slows all processes does not end a home. */
-static void a_general_slowdown_is_no_verdict(void **state)
+TEST(a_general_slowdown_is_no_verdict)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	for (unsigned i = 0; i < 60 && (i < 2 || placed_of(1000)->home < 0); i++)
 		live_one();
@@ -406,9 +387,8 @@ static void a_general_slowdown_is_no_verdict(void **state)
 }
 
 /* On a server that has been up for days almost all unused memory is clean page cache. */
-static void page_cache_is_available(void **state)
+TEST(page_cache_is_available)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	world.fake->free_kb = 1024;
 	live_s(5);
@@ -429,9 +409,8 @@ static void live_swapping_s(double seconds)
 }
 
 /* Page cache is not available while programs are swapped out for it. */
-static void memory_is_not_migrated_to_a_swapping_node(void **state)
+TEST(memory_is_not_migrated_to_a_swapping_node)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	world.fake->free_kb = 1024;
 	world.fake->cached_kb = 4 << 20;
@@ -456,9 +435,8 @@ static void half_of_1000_is_the_limit(struct nm_page_batch *batch)
 }
 
 /* Interrupted migration resumes when swapping ends, and not before. */
-static void interrupted_migration_resumes_later(void **state)
+TEST(interrupted_migration_resumes_later)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	world.fake->free_kb = 1024;
 	world.fake->cached_kb = 4 << 20;
@@ -478,9 +456,8 @@ static void interrupted_migration_resumes_later(void **state)
 
 /* Shared memory does not follow a process, so no free memory is needed for it, but its location
  * counts. */
-static void only_anonymous_memory_needs_room(void **state)
+TEST(only_anonymous_memory_needs_room)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	struct fake_thread *user = fake_get(world.fake, 1000);
 	user->rss_kb = 8 << 20;
@@ -498,9 +475,8 @@ static void only_anonymous_memory_needs_room(void **state)
 
 /* A process whose first thread touched all memory before the others ran has no memory where these
  * run. */
-static void memory_is_sampled_before_a_home_is_chosen(void **state)
+TEST(memory_is_sampled_before_a_home_is_chosen)
 {
-	(void)state;
 	make_space(1024, 1);
 	fake_asked.numa_maps =
 		"7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
@@ -542,9 +518,8 @@ static void begin_sampled(void)
 
 /* Its pages are queried once to locate its memory, and once more after the migration to its
  * home. */
-static void pages_of_a_large_process_are_asked_for(void **state)
+TEST(pages_of_a_large_process_are_asked_for)
 {
-	(void)state;
 	begin_sampled();
 	const double *shares = nm_home_state_shares(placed_of(1000));
 	assert_non_null(shares);
@@ -560,10 +535,9 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 }
 
 /* Memory allocated since, while a thread ran elsewhere, is migrated too. */
-static void memory_allocated_elsewhere_is_migrated(void **state)
+TEST(memory_allocated_elsewhere_is_migrated)
 {
 	static const int grown[512] = {[0 ... 299] = 0, [300 ... 511] = 3};
-	(void)state;
 	begin_sampled();
 	fake_asked.pages = gathered;
 	live_s(20);
@@ -586,10 +560,9 @@ static void memory_allocated_elsewhere_is_migrated(void **state)
 }
 
 /* For example buffers shared with others. The process moves to them instead. */
-static void memory_that_cannot_be_moved_ends_a_home(void **state)
+TEST(memory_that_cannot_be_moved_ends_a_home)
 {
 	static const int elsewhere[512] = {[0 ... 511] = 1};
-	(void)state;
 	begin_sampled();
 	fake_asked.pages = elsewhere;
 	for (unsigned s = 0; s < 20 && placed_of(1000)->home != 3; s++)
@@ -631,9 +604,8 @@ static void fail_to_migrate(int error, double seconds)
 	fake_asked.pages = NULL;
 }
 
-static void a_killed_worker_does_not_end_homes(void **state)
+TEST(a_killed_worker_does_not_end_homes)
 {
-	(void)state;
 	fail_to_migrate(-ECONNRESET, 8);
 	fake_mover.perform = NULL;
 	fake_asked.pages = gathered;
@@ -644,9 +616,8 @@ static void a_killed_worker_does_not_end_homes(void **state)
 }
 
 /* Other processes have used up the memory of its home. */
-static void a_full_node_does_not_end_a_home(void **state)
+TEST(a_full_node_does_not_end_a_home)
 {
-	(void)state;
 	fail_to_migrate(-ENOSPC, 20);
 	fake_mover.perform = NULL;
 	fake_asked.pages = gathered;
@@ -662,9 +633,8 @@ static void live_minutes(unsigned minutes)
 }
 
 /* The pause doubles with each try that moves little, up to ten minutes. */
-static void a_full_node_is_tried_less_and_less(void **state)
+TEST(a_full_node_is_tried_less_and_less)
 {
-	(void)state;
 	fail_to_migrate(-ENOSPC, 1);
 	live_minutes(20);
 	assert_in_range(fake_mover.submitted, 6, 8);
@@ -676,9 +646,8 @@ static void a_full_node_is_tried_less_and_less(void **state)
 
 /* The cell of a process that remains is moved, and leaves zeros: 0 would be the number of all
  * processes. */
-static void an_unused_cell_drops_no_process(void **state)
+TEST(an_unused_cell_drops_no_process)
 {
-	(void)state;
 	begin_sampled();
 	const struct nm_column *column = &nm_placement_of(&world.daemon)->processes;
 	struct nm_home_state cell = {0};
@@ -689,9 +658,8 @@ static void an_unused_cell_drops_no_process(void **state)
 }
 
 /* A few resident pages of a large address space give no estimate. */
-static void few_resident_pages_are_no_estimate(void **state)
+TEST(few_resident_pages_are_no_estimate)
 {
-	(void)state;
 	fake_asked.pages = sampled;
 	fake_asked.nr_pages = 63;
 	begin_large(UINT64_C(200) << 10);
@@ -716,25 +684,22 @@ static void place_unknown(uint64_t rss_kb)
 	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
 }
 
-static void assumed_locations_of_small_processes_are_moved(void **state)
+TEST(assumed_locations_of_small_processes_are_moved)
 {
-	(void)state;
 	place_unknown(UINT64_C(40) << 10);
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 }
 
-static void assumed_locations_move_few_pages(void **state)
+TEST(assumed_locations_move_few_pages)
 {
-	(void)state;
 	place_unknown(UINT64_C(80) << 10);
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DEFERRED);
 	assert_int_equal(placed_of(1000)->migration.moved, 0);
 }
 
 /* RssAnon does not include them, and no other node has enough free memory. */
-static void huge_pages_of_the_pool_keep_a_process(void **state)
+TEST(huge_pages_of_the_pool_keep_a_process)
 {
-	(void)state;
 	fake_asked.numa_maps =
 		"7f0000000000 default anon=1024 dirty=1024 N0=1024 kernelpagesize_kB=4\n"
 		"7f4000000000 default file=/anon_hugepage\\040(deleted) huge anon=512 dirty=512 "
@@ -752,9 +717,8 @@ static void huge_pages_of_the_pool_keep_a_process(void **state)
 }
 
 /* An unresponsive process is placed by where it runs. */
-static void an_unresponsive_process_is_placed(void **state)
+TEST(an_unresponsive_process_is_placed)
 {
-	(void)state;
 	four_mixed_up();
 	for (unsigned i = 0; i < world.nr_workers; i++)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb = 4096;
@@ -773,9 +737,8 @@ static void move_nothing(struct nm_page_batch *batch)
 
 /* A process stays where it runs, because its memory is not known. That memory is bound, and found
  * elsewhere later: the process goes there. */
-static void bound_memory_that_is_found_late_is_followed(void **state)
+TEST(bound_memory_that_is_found_late_is_followed)
 {
-	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;
 	begin_auto();
@@ -805,9 +768,8 @@ static void assert_memory_is_finally_migrated(void)
 }
 
 /* As long as pages take longer to move than a home could save, none is assigned. */
-static void expensive_memory_delays_a_home(void **state)
+TEST(expensive_memory_delays_a_home)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	live_one();
 	make_1024_pages_cost_s(20);
@@ -819,9 +781,8 @@ static void expensive_memory_delays_a_home(void **state)
 }
 
 /* Earlier moves have taken longer than estimated. */
-static void memory_found_expensive_is_migrated_later(void **state)
+TEST(memory_found_expensive_is_migrated_later)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	fake_mover.full = true;
 	for (unsigned i = 0; i < 20 && (i < 2 || placed_of(1000)->home < 0); i++)
@@ -836,9 +797,8 @@ static void memory_found_expensive_is_migrated_later(void **state)
 }
 
 /* The cost of moves is learned from those that were made. */
-static void the_cost_of_moves_is_learned(void **state)
+TEST(the_cost_of_moves_is_learned)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	fake_mover.perform = slow_move_of_1000;
 	live_s(5);
@@ -873,9 +833,8 @@ static unsigned handed_over(uint64_t away_bytes, double page_ns)
 
 /* The mover always has work; more batches wait here, as they may still turn out to be too
  * expensive. */
-static void the_mover_queue_is_kept_short(void **state)
+TEST(the_mover_queue_is_kept_short)
 {
-	(void)state;
 	const double unknown = 0, known = 5e3;
 	four_mixed_up();
 	begin_auto();
@@ -891,9 +850,8 @@ static void the_mover_queue_is_kept_short(void **state)
 }
 
 /* Memory is migrated once; pages that move later are left to the kernel. */
-static void memory_moves_once_beside_numa_balancing(void **state)
+TEST(memory_moves_once_beside_numa_balancing)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	world.balancing = 1; /* enabled after the start */
 	live_s(6);
@@ -907,9 +865,8 @@ static void memory_moves_once_beside_numa_balancing(void **state)
 }
 
 /* It promotes hot pages and demotes cold ones, but does not move pages between ordinary nodes. */
-static void balancing_of_tiers_brings_no_memory(void **state)
+TEST(balancing_of_tiers_brings_no_memory)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	world.balancing = world.daemon.machine.balancing = 2;
 	live_s(5);
@@ -918,9 +875,8 @@ static void balancing_of_tiers_brings_no_memory(void **state)
 }
 
 /* A verdict on a home reports, and the home stays. */
-static void a_harmful_home_is_reported(void **state)
+TEST(a_harmful_home_is_reported)
 {
-	(void)state;
 	begin_beside_its_full_memory();
 	speed_after_move = 0.2;
 	const struct nm_entry *verdict = NULL;
@@ -936,9 +892,8 @@ static void a_harmful_home_is_reported(void **state)
 }
 
 /* The start of a program is no baseline for its home. */
-static void the_start_of_a_program_is_not_a_baseline(void **state)
+TEST(the_start_of_a_program_is_not_a_baseline)
 {
-	(void)state;
 	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1000, .tid = 1000};
 	begin_beside_its_full_memory();
 	speed_after_move = 0.2;
@@ -950,53 +905,4 @@ static void the_start_of_a_program_is_not_a_baseline(void **state)
 	assert_true(has_field(verdict, "VERDICT", "unverified"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_process_gets_a_node),
-		TEST(everything_is_restored_at_the_end),
-		TEST(sampling_needs_are_low),
-		TEST(the_configured_interval_is_reported),
-		TEST(demand_of_a_new_process_is_since_its_start),
-		TEST(run_time_is_read_from_the_kernel),
-		TEST(momentary_load_reserves_no_capacity),
-		TEST(refused_moves_are_not_repeated),
-		TEST(siblings_do_not_count_as_cores),
-		TEST(an_idle_machine_is_left_alone),
-		TEST(nothing_is_spent_where_nothing_can_be_gained),
-		TEST(something_to_gain_ends_the_rest),
-		TEST(memory_follows_the_home),
-		TEST(a_dry_run_only_reports_homes),
-		TEST(light_threads_count),
-		TEST(demand_is_capped_by_the_cgroup),
-		TEST(a_general_slowdown_is_no_verdict),
-		TEST(a_serial_start_does_not_bind_later_threads),
-		TEST(page_cache_is_available),
-		TEST(memory_is_not_migrated_to_a_swapping_node),
-		TEST(interrupted_migration_resumes_later),
-		TEST(only_anonymous_memory_needs_room),
-		TEST(memory_is_sampled_before_a_home_is_chosen),
-		TEST(pages_of_a_large_process_are_asked_for),
-		TEST(memory_allocated_elsewhere_is_migrated),
-		TEST(memory_that_cannot_be_moved_ends_a_home),
-		TEST(a_killed_worker_does_not_end_homes),
-		TEST(a_full_node_does_not_end_a_home),
-		TEST(a_full_node_is_tried_less_and_less),
-		TEST(an_unused_cell_drops_no_process),
-		TEST(few_resident_pages_are_no_estimate),
-		TEST(assumed_locations_of_small_processes_are_moved),
-		TEST(assumed_locations_move_few_pages),
-		TEST(huge_pages_of_the_pool_keep_a_process),
-		TEST(an_unresponsive_process_is_placed),
-		TEST(bound_memory_that_is_found_late_is_followed),
-		TEST(expensive_memory_delays_a_home),
-		TEST(memory_found_expensive_is_migrated_later),
-		TEST(the_cost_of_moves_is_learned),
-		TEST(the_mover_queue_is_kept_short),
-		TEST(memory_moves_once_beside_numa_balancing),
-		TEST(balancing_of_tiers_brings_no_memory),
-		TEST(a_harmful_home_is_reported),
-		TEST(the_start_of_a_program_is_not_a_baseline),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": new processes are examined one by one between intervals. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "page_daemon_fixture.h"
 
@@ -60,9 +59,8 @@ static void begin_young_processes(void)
 
 /* A home need not wait for the end of the interval; a thread that has just created another one is
  * moved later. */
-static void young_processes_are_gathered(void **state)
+TEST(young_processes_are_gathered)
 {
-	(void)state;
 	begin_young_processes();
 	uint64_t intervals = world.daemon.tally.intervals;
 	beat();
@@ -102,7 +100,7 @@ static unsigned calls_of_one(unsigned others)
 	return world.fake->calls[FAKE_OPS] - before;
 }
 
-static void the_cost_of_an_examination_is_independent_of_others(void **state)
+TEST(the_cost_of_an_examination_is_independent_of_others)
 {
 	unsigned alone = calls_of_one(0);
 	assert_int_equal(world_close(state), 0);
@@ -113,7 +111,7 @@ static void the_cost_of_an_examination_is_independent_of_others(void **state)
 }
 
 /* The times of its threads suffice to see that a process sleeps. */
-static void an_idle_process_costs_less(void **state)
+TEST(an_idle_process_costs_less)
 {
 	unsigned busy = calls_of_one(0);
 	assert_int_equal(world_close(state), 0);
@@ -128,9 +126,8 @@ static void an_idle_process_costs_less(void **state)
 }
 
 /* Each look at a compiler would cost more than it gains: only the number of threads is read. */
-static void a_process_of_one_thread_is_examined_later(void **state)
+TEST(a_process_of_one_thread_is_examined_later)
 {
-	(void)state;
 	begin_auto();
 	add_young_process(1000, 0, 0);
 	report_event(NM_TASK_EXEC, 1000);
@@ -144,9 +141,8 @@ static void a_process_of_one_thread_is_examined_later(void **state)
 	assert_non_null(placed_of(1000));
 }
 
-static void its_second_thread_is_noticed(void **state)
+TEST(its_second_thread_is_noticed)
 {
-	(void)state;
 	begin_auto();
 	add_young_process(1000, 0, 0);
 	report_event(NM_TASK_EXEC, 1000);
@@ -186,9 +182,8 @@ static bool all_where_created(void)
 }
 
 /* The others touch their memory where it runs. */
-static void a_home_for_one_thread_ends_when_others_are_created(void **state)
+TEST(a_home_for_one_thread_ends_when_others_are_created)
 {
-	(void)state;
 	begin_alone();
 	add_threads();
 	nm_drain(&world.daemon);
@@ -199,9 +194,8 @@ static void a_home_for_one_thread_ends_when_others_are_created(void **state)
 }
 
 /* Until they are measured, which may be late, it holds nothing. */
-static void a_suspended_home_holds_nothing(void **state)
+TEST(a_suspended_home_holds_nothing)
 {
-	(void)state;
 	begin_alone();
 	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	add_threads();
@@ -216,9 +210,8 @@ static void a_suspended_home_holds_nothing(void **state)
 }
 
 /* The interval has been long, and the threads have run in a small part of it. */
-static void threads_that_have_just_begun_count_in_full(void **state)
+TEST(threads_that_have_just_begun_count_in_full)
 {
-	(void)state;
 	begin_alone();
 	nm_placement_of(&world.daemon)->budget_s = -1000;
 	for (unsigned i = 0; i < 39; i++)
@@ -230,9 +223,8 @@ static void threads_that_have_just_begun_count_in_full(void **state)
 }
 
 /* It is held again after a while. */
-static void a_home_stays_if_the_new_thread_is_idle(void **state)
+TEST(a_home_stays_if_the_new_thread_is_idle)
 {
-	(void)state;
 	begin_alone();
 	int home = placed_of(1000)->home;
 	fake_clone(world.fake, 1000, 1999);
@@ -245,9 +237,8 @@ static void a_home_stays_if_the_new_thread_is_idle(void **state)
 }
 
 /* A process that ends sooner is never examined, and its cost is not charged. */
-static void short_lived_processes_cost_nothing(void **state)
+TEST(short_lived_processes_cost_nothing)
 {
-	(void)state;
 	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		report_event(NM_TASK_EXIT, 1000 + 100 * i);
@@ -266,9 +257,8 @@ static void short_lived_processes_cost_nothing(void **state)
 
 /* More than may be examined at once: the rest is left to the next interval, which starts in
  * time. */
-static void a_fork_storm_does_not_delay_examination(void **state)
+TEST(a_fork_storm_does_not_delay_examination)
 {
-	(void)state;
 	begin_young_processes();
 	for (uint32_t pid = 5000; pid < 7000; pid++)
 		report_event(NM_TASK_FORK, pid);
@@ -322,9 +312,8 @@ static unsigned nr_due_of(uint32_t pid)
 
 /* Forks of one user leave capacity to examine processes of others. */
 /* SECURITY: quota */
-static void a_fork_storm_leaves_room_for_others(void **state)
+TEST(a_fork_storm_leaves_room_for_others)
 {
-	(void)state;
 	begin_two_users();
 	storm_of(1000, 5000, 2000);
 	assert_in_range(nr_due_of(1000), 1, NM_EXAMINATIONS_MOST / 2);
@@ -335,9 +324,8 @@ static void a_fork_storm_leaves_room_for_others(void **state)
 /* The cost of processes of a domain is charged to it: processes of another one are examined
  * nevertheless, and first. */
 /* SECURITY: quota */
-static void a_fork_storm_is_charged_to_its_user(void **state)
+TEST(a_fork_storm_is_charged_to_its_user)
 {
-	(void)state;
 	begin_two_users();
 	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	uint64_t domain = nm_roster_domain(world.daemon.pipeline.roster, 1000);
@@ -355,9 +343,8 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 
 /* Time that the loop spends on bus and forks does not reduce the budget of examinations. */
 /* SECURITY: quota */
-static void unrelated_loop_time_is_not_charged(void **state)
+TEST(unrelated_loop_time_is_not_charged)
 {
-	(void)state;
 	begin_young_processes();
 	uint64_t own_ns = nm_own_loop_ns(&world.daemon);
 	world.daemon.costs.external_ns += own_ns;
@@ -372,9 +359,8 @@ static void unrelated_loop_time_is_not_charged(void **state)
 }
 
 /* Intervals resume after a while regardless of the cost, as the time owed is limited. */
-static void examination_debts_expire(void **state)
+TEST(examination_debts_expire)
 {
-	(void)state;
 	begin_young_processes();
 	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
@@ -390,9 +376,8 @@ static void examination_debts_expire(void **state)
 }
 
 /* Only the end of an interval reduces the sampling. */
-static void a_debt_by_sampling_does_not_stretch_the_interval(void **state)
+TEST(a_debt_by_sampling_does_not_stretch_the_interval)
 {
-	(void)state;
 	begin_young_processes();
 	world.daemon.pipeline.source->status.runs = false;
 	nm_placement_of(&world.daemon)->budget_s = -1000;
@@ -406,9 +391,8 @@ static void a_debt_by_sampling_does_not_stretch_the_interval(void **state)
 
 /* The time between examinations doubles with age and is shorter while a process is young, also for
  * those of other users or unmanaged ones. */
-static void examinations_become_rare(void **state)
+TEST(examinations_become_rare)
 {
-	(void)state;
 	begin_young_processes();
 	unsigned lists = 0;
 	for (unsigned i = 0; i < 50; i++) {
@@ -421,9 +405,8 @@ static void examinations_become_rare(void **state)
 }
 
 /* A new thread in a process that has a home starts on any idle CPU. */
-static void new_threads_of_a_placed_process_are_examined(void **state)
+TEST(new_threads_of_a_placed_process_are_examined)
 {
-	(void)state;
 	begin_young_processes();
 	for (unsigned i = 0; i < 50; i++)
 		beat();
@@ -438,9 +421,8 @@ static void new_threads_of_a_placed_process_are_examined(void **state)
 }
 
 /* An exited process needs no CPUs: the next one gets its node before the interval ends. */
-static void exited_processes_free_their_capacity(void **state)
+TEST(exited_processes_free_their_capacity)
 {
-	(void)state;
 	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		beat();
@@ -455,9 +437,8 @@ static void exited_processes_free_their_capacity(void **state)
 }
 
 /* A new program in a listed process is examined at once, without the history of its predecessor. */
-static void a_new_program_is_examined_again(void **state)
+TEST(a_new_program_is_examined_again)
 {
-	(void)state;
 	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		beat();
@@ -479,7 +460,8 @@ static unsigned calls_of_four(bool known)
 	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	for (unsigned k = 0; k < NODES; k++)
 		placement->available_bytes[k] = 1ULL << 40;
-	nm_placement_of(&world.daemon)->available_ns = known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
+	nm_placement_of(&world.daemon)->available_ns =
+		known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
 	unsigned before = world.fake->calls[FAKE_OPS];
 	beat();
 	assert_true(placed_of(1000)->home >= 0);
@@ -487,7 +469,7 @@ static unsigned calls_of_four(bool known)
 }
 
 /* A file per node and two watermarks are read once, not for each process. */
-static void memory_is_read_once_for_all(void **state)
+TEST(memory_is_read_once_for_all)
 {
 	unsigned known = calls_of_four(true);
 	assert_int_equal(world_close(state), 0);
@@ -497,9 +479,8 @@ static void memory_is_read_once_for_all(void **state)
 }
 
 /* Pages of a process that has a home move with it as a whole, those of others individually. */
-static void pages_of_placed_processes_move_as_a_whole(void **state)
+TEST(pages_of_placed_processes_move_as_a_whole)
 {
-	(void)state;
 	begin();
 	begin_auto();
 	for (unsigned i = 0; i < 2; i++)
@@ -516,9 +497,8 @@ static void pages_of_placed_processes_move_as_a_whole(void **state)
 }
 
 /* Rings are read some time after the events: the newest record shows the age of the others. */
-static void fork_records_carry_their_own_time(void **state)
+TEST(fork_records_carry_their_own_time)
 {
-	(void)state;
 	begin_auto();
 	uint64_t now_ns = world.fake->now_ns;
 	fake_notify(world.fake, NM_TASK_EXEC, 1999, 1999, 0, 0);
@@ -532,9 +512,8 @@ static void fork_records_carry_their_own_time(void **state)
 }
 
 /* While no process runs or starts, there are no examinations for a while. */
-static void idle_machines_are_looked_at_seldom(void **state)
+TEST(idle_machines_are_looked_at_seldom)
 {
-	(void)state;
 	struct nm_source *source = world.daemon.pipeline.source;
 	source->status.run_sample_ns = 4e7;
 	begin_auto();
@@ -547,34 +526,4 @@ static void idle_machines_are_looked_at_seldom(void **state)
 	assert_false(nm_loop_interval_continues(&world.daemon));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(young_processes_are_gathered),
-		TEST(the_cost_of_an_examination_is_independent_of_others),
-		TEST(an_idle_process_costs_less),
-		TEST(a_process_of_one_thread_is_examined_later),
-		TEST(its_second_thread_is_noticed),
-		TEST(a_home_for_one_thread_ends_when_others_are_created),
-		TEST(a_suspended_home_holds_nothing),
-		TEST(threads_that_have_just_begun_count_in_full),
-		TEST(a_home_stays_if_the_new_thread_is_idle),
-		TEST(short_lived_processes_cost_nothing),
-		TEST(a_fork_storm_does_not_delay_examination),
-		TEST(a_fork_storm_leaves_room_for_others),
-		TEST(a_fork_storm_is_charged_to_its_user),
-		TEST(unrelated_loop_time_is_not_charged),
-		TEST(examination_debts_expire),
-		TEST(a_debt_by_sampling_does_not_stretch_the_interval),
-		TEST(examinations_become_rare),
-		TEST(new_threads_of_a_placed_process_are_examined),
-		TEST(exited_processes_free_their_capacity),
-		TEST(a_new_program_is_examined_again),
-		TEST(memory_is_read_once_for_all),
-		TEST(pages_of_placed_processes_move_as_a_whole),
-		TEST(fork_records_carry_their_own_time),
-		TEST(idle_machines_are_looked_at_seldom),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "numa-migrd/homes.h"
@@ -85,9 +83,8 @@ static void assert_target(const struct nm_step *step, const char *list)
 	assert_true(equal);
 }
 
-static void no_proposals_make_an_empty_plan(void **state)
+TEST(no_proposals_make_an_empty_plan)
 {
-	(void)state;
 	build(NULL, 0);
 	assert_int_equal(plan.count, 0);
 	assert_int_equal(next_id, 7);
@@ -95,9 +92,8 @@ static void no_proposals_make_an_empty_plan(void **state)
 	nm_plan_clear(&plan);
 }
 
-static void a_decision_holds_all_that_acting_needs(void **state)
+TEST(a_decision_holds_all_that_acting_needs)
 {
-	(void)state;
 	struct nm_proposal proposal = single(1, 6);
 	machine->members[1].unrestricted = true;
 	build(&proposal, 1);
@@ -127,7 +123,7 @@ static void a_decision_holds_all_that_acting_needs(void **state)
 }
 
 /* Moves of LBMA are judged by performance if it is counted, otherwise by locality. */
-static void the_judging_metric_depends_on_the_counters(void **state)
+TEST(the_judging_metric_depends_on_the_counters)
 {
 	static const struct {
 		enum nm_thread_policy policy;
@@ -138,7 +134,6 @@ static void the_judging_metric_depends_on_the_counters(void **state)
 		     {NM_POLICY_IMAR2, 1U << NM_EVENT_MEMORY, true},
 		     {NM_POLICY_KMAF, UINT32_MAX, false}};
 	struct nm_proposal proposal = single(1, 6);
-	(void)state;
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		machine->config.threads.policy = cases[i].policy;
@@ -149,9 +144,8 @@ static void the_judging_metric_depends_on_the_counters(void **state)
 	}
 }
 
-static void a_swap_is_one_decision_of_two_steps(void **state)
+TEST(a_swap_is_one_decision_of_two_steps)
 {
-	(void)state;
 	struct nm_proposal proposal = swap(0, 3);
 	build(&proposal, 1);
 	assert_int_equal(plan.count, 1);
@@ -162,9 +156,8 @@ static void a_swap_is_one_decision_of_two_steps(void **state)
 }
 
 /* SECURITY: cap-nice */
-static void targets_stay_within_the_original_affinity(void **state)
+TEST(targets_stay_within_the_original_affinity)
 {
-	(void)state;
 	struct nm_proposal proposal = single(0, 6);
 	machine_allow(machine, 0, "0-3,6");
 	build(&proposal, 1);
@@ -176,9 +169,8 @@ static void targets_stay_within_the_original_affinity(void **state)
 }
 
 /* The CPUs of the node that the proposal names; none if they are not allowed. */
-static void a_target_contains_only_proposed_cpus(void **state)
+TEST(a_target_contains_only_proposed_cpus)
 {
-	(void)state;
 	struct nm_proposal proposal = single(1, 6);
 	hwloc_bitmap_t within = hwloc_bitmap_alloc();
 	hwloc_bitmap_set_range(within, 5, 6);
@@ -192,9 +184,8 @@ static void a_target_contains_only_proposed_cpus(void **state)
 	hwloc_bitmap_free(within);
 }
 
-static void a_swap_must_fit_both_affinities(void **state)
+TEST(a_swap_must_fit_both_affinities)
 {
-	(void)state;
 	struct nm_proposal proposals[] = {swap(0, 3), single(1, 6)};
 	machine_allow(machine, 3, "2-7");
 	build(proposals, 2);
@@ -203,9 +194,8 @@ static void a_swap_must_fit_both_affinities(void **state)
 }
 
 /* kMAF would keep it on its current node, to which it is assigned already. */
-static void an_assigned_thread_on_its_target_is_left_out(void **state)
+TEST(an_assigned_thread_on_its_target_is_left_out)
 {
-	(void)state;
 	struct nm_proposal proposal = single(0, 0);
 	const struct nm_proposals proposals = {
 		.items = &proposal, .count = 1, .policy = NM_POLICY_KMAF};
@@ -218,9 +208,8 @@ static void an_assigned_thread_on_its_target_is_left_out(void **state)
 }
 
 /* SECURITY: journal-flood */
-static void the_budget_counts_threads(void **state)
+TEST(the_budget_counts_threads)
 {
-	(void)state;
 	struct nm_proposal proposals[] = {single(0, 6), swap(1, 2), single(3, 7)};
 	machine->config.rules.moves_per_interval = 4;
 	build(proposals, 3);
@@ -259,9 +248,8 @@ static unsigned moves_of_second(uint64_t budget)
 
 /* The threads of process 10 have the lower numbers, and could be moved back and forth forever. */
 /* SECURITY: moves */
-static void domains_share_the_moves_to_homes(void **state)
+TEST(domains_share_the_moves_to_homes)
 {
-	(void)state;
 	for (unsigned i = 0; i < 30; i++)
 		(void)machine_thread(machine, 10, (int)i % 4, 0);
 	for (unsigned i = 0; i < 6; i++)
@@ -305,9 +293,8 @@ static void undo(const struct nm_verdict *rollback)
 	nm_plan_add_rollback(snapshot, &machine->config, rollback, &next_id, &plan);
 }
 
-static void a_rollback_moves_back_to_the_source_node(void **state)
+TEST(a_rollback_moves_back_to_the_source_node)
 {
-	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
 	take();
 	undo(&rollback);
@@ -325,9 +312,8 @@ static void a_rollback_moves_back_to_the_source_node(void **state)
 }
 
 /* It has no CPU, so distances are those from node 0. */
-static void a_sleeping_threads_rollback_has_no_cost_before(void **state)
+TEST(a_sleeping_threads_rollback_has_no_cost_before)
 {
-	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
 	unsigned *distance = machine->topology->distance, before_it[5 * 4];
 	for (size_t i = 0; i < NM_ARRAY_SIZE(before_it); i++)
@@ -346,9 +332,8 @@ static void a_sleeping_threads_rollback_has_no_cost_before(void **state)
 	assert_true(isnan(step->access_cost_before));
 }
 
-static void a_rollback_does_not_use_the_budget(void **state)
+TEST(a_rollback_does_not_use_the_budget)
 {
-	(void)state;
 	struct nm_proposal proposal = single(1, 6);
 	struct nm_verdict rollback = of(1000, 6);
 	machine->config.rules.moves_per_interval = 1;
@@ -359,9 +344,8 @@ static void a_rollback_does_not_use_the_budget(void **state)
 }
 
 /* Pinned by its owner since, or excluded by an attribute. */
-static void an_observed_thread_is_not_rolled_back(void **state)
+TEST(an_observed_thread_is_not_rolled_back)
 {
-	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
 	machine->members[0].only_watched = true;
 	take();
@@ -370,9 +354,8 @@ static void an_observed_thread_is_not_rolled_back(void **state)
 }
 
 /* If the affinity of one was changed since, the other is rolled back nevertheless. */
-static void threads_of_a_swap_are_rolled_back_individually(void **state)
+TEST(threads_of_a_swap_are_rolled_back_individually)
 {
-	(void)state;
 	struct nm_verdict rollback = of_both(1000, 2, 1002, 0);
 	machine->config.rules.paper = true;
 	take();
@@ -387,9 +370,8 @@ static void threads_of_a_swap_are_rolled_back_individually(void **state)
 	assert_target(&plan.decisions[1].steps[0], "0");
 }
 
-static void an_occupied_source_cpu_yields_its_node(void **state)
+TEST(an_occupied_source_cpu_yields_its_node)
 {
-	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
 	machine->config.rules.paper = true;
 	take();
@@ -409,9 +391,8 @@ static void an_occupied_source_cpu_yields_its_node(void **state)
 	assert_target(&plan.decisions[1].steps[0], "7");
 }
 
-static void exited_threads_are_skipped(void **state)
+TEST(exited_threads_are_skipped)
 {
-	(void)state;
 	struct nm_verdict rollback = of_both(1001, 6, 999, 2);
 	take();
 	undo(&rollback);
@@ -430,9 +411,8 @@ static void exited_threads_are_skipped(void **state)
 }
 
 /* Restoring the affinity of a thread that moved would not make it move back. */
-static void only_bound_threads_are_restored(void **state)
+TEST(only_bound_threads_are_restored)
 {
-	(void)state;
 	struct nm_verdict verdict = {.kind = NM_VERDICT_ROLLED_BACK,
 				     .nr_threads = 1,
 				     .threads = {{.node_from = 1, .node_to = 1}}};
@@ -445,9 +425,8 @@ static void only_bound_threads_are_restored(void **state)
 	assert_false(nm_verdict_restores(&verdict));
 }
 
-static void threads_that_gain_nothing_are_left_alone(void **state)
+TEST(threads_that_gain_nothing_are_left_alone)
 {
-	(void)state;
 	struct nm_verdict verdict = {.kind = NM_VERDICT_IMPROVED, .policy = NM_POLICY_IMAR2};
 	struct nm_verdict_thread thread = {.performance_before = 1, .performance_after = 2};
 	assert_false(nm_verdict_bars(&verdict, &thread, true));
@@ -460,9 +439,8 @@ static void threads_that_gain_nothing_are_left_alone(void **state)
 	assert_true(nm_verdict_bars(&verdict, &thread, true));
 }
 
-static void a_plan_without_rollback_is_not_added(void **state)
+TEST(a_plan_without_rollback_is_not_added)
 {
-	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
 	machine_allow(machine, 0, "0-5");
 	take();
@@ -475,30 +453,4 @@ static void a_plan_without_rollback_is_not_added(void **state)
 	assert_int_equal(next_id, 7);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(no_proposals_make_an_empty_plan),
-		TEST(a_decision_holds_all_that_acting_needs),
-		TEST(the_judging_metric_depends_on_the_counters),
-		TEST(a_swap_is_one_decision_of_two_steps),
-		TEST(targets_stay_within_the_original_affinity),
-		TEST(a_target_contains_only_proposed_cpus),
-		TEST(a_swap_must_fit_both_affinities),
-		TEST(an_assigned_thread_on_its_target_is_left_out),
-		TEST(the_budget_counts_threads),
-		TEST(domains_share_the_moves_to_homes),
-		TEST(a_rollback_moves_back_to_the_source_node),
-		TEST(a_sleeping_threads_rollback_has_no_cost_before),
-		TEST(a_rollback_does_not_use_the_budget),
-		TEST(an_observed_thread_is_not_rolled_back),
-		TEST(threads_of_a_swap_are_rolled_back_individually),
-		TEST(an_occupied_source_cpu_yields_its_node),
-		TEST(exited_threads_are_skipped),
-		TEST(only_bound_threads_are_restored),
-		TEST(threads_that_gain_nothing_are_left_alone),
-		TEST(a_plan_without_rollback_is_not_added),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* SPDX-License-Identifier: MIT */
+#define SET_UP helper_fixture_setup
+#define TEAR_DOWN helper_fixture_teardown
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -30,7 +30,7 @@ static struct nm_platform *platform_of(const struct helper_fixture *f, bool dry_
 							   .dry_run = dry_run});
 }
 
-static void the_clock_does_not_go_back(void **state)
+TEST(the_clock_does_not_go_back)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
 	uint64_t before = p->ops->now_ns(p);
@@ -39,7 +39,7 @@ static void the_clock_does_not_go_back(void **state)
 	assert_true(p->ops->now_ns(p) >= before);
 }
 
-static void files_are_read_below_the_root(void **state)
+TEST(files_are_read_below_the_root)
 {
 	struct helper_fixture *f = *state;
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(f, false);
@@ -58,7 +58,7 @@ static void files_are_read_below_the_root(void **state)
 	assert_string_equal(text, "");
 }
 
-static void files_are_read_below_a_directory(void **state)
+TEST(files_are_read_below_a_directory)
 {
 	const struct helper_fixture *f = *state;
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(f, false);
@@ -95,7 +95,7 @@ static int on_name(void *context, const char *name)
 	return names->stop;
 }
 
-static void directories_are_listed(void **state)
+TEST(directories_are_listed)
 {
 	const struct helper_fixture *f = *state;
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(f, false);
@@ -114,13 +114,12 @@ static void directories_are_listed(void **state)
 	assert_int_equal(p->ops->list_directory(p, NM_ROOT, "proc/x", on_name, &names), -ENOENT);
 }
 
-static void a_missing_root_is_reported(void **state)
+TEST_BETWEEN(NULL, NULL, a_missing_root_is_reported)
 {
 	struct nm_platform *platform = NULL;
 	struct nm_platform_options options = {.root_path = "/nonexistent"};
 	char empty[FIXTURE_PATH];
 
-	(void)state;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), -ENOENT);
 	fixture_make(empty, sizeof(empty));
 	options.root_path = empty;
@@ -137,7 +136,7 @@ static pid_t own_tid(void)
 	return (pid_t)syscall(SYS_gettid);
 }
 
-static void affinity_is_set_and_read(void **state)
+TEST(affinity_is_set_and_read)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
 	hwloc_bitmap_t before = hwloc_bitmap_alloc(), wanted = hwloc_bitmap_alloc(),
@@ -161,7 +160,7 @@ static void affinity_is_set_and_read(void **state)
 	hwloc_bitmap_free(after);
 }
 
-static void a_missing_thread_is_reported(void **state)
+TEST(a_missing_thread_is_reported)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
 	hwloc_bitmap_t set = hwloc_bitmap_alloc_full();
@@ -174,7 +173,7 @@ static void a_missing_thread_is_reported(void **state)
 
 /* ---- dry run ---- */
 
-static void a_dry_run_changes_nothing(void **state)
+TEST(a_dry_run_changes_nothing)
 {
 	struct helper_fixture *f = *state;
 	hwloc_bitmap_t before = hwloc_bitmap_alloc(), one = hwloc_bitmap_alloc(),
@@ -200,7 +199,7 @@ static void a_dry_run_changes_nothing(void **state)
 
 /* ---- operations in this process ---- */
 
-static void acts_in_process_ask_the_configuration(void **state)
+TEST(acts_in_process_ask_the_configuration)
 {
 	struct helper_fixture *f = *state;
 	struct nm_platform *p = platform_of(f, false);
@@ -213,7 +212,7 @@ static void acts_in_process_ask_the_configuration(void **state)
 	assert_string_equal(fixture_read(f->root, SYSCTL), "0\n");
 }
 
-static void acts_in_process_are_undone_at_the_end(void **state)
+TEST(acts_in_process_are_undone_at_the_end)
 {
 	struct helper_fixture *f = *state;
 
@@ -228,7 +227,7 @@ static void acts_in_process_are_undone_at_the_end(void **state)
 
 /* ---- events ---- */
 
-static void wrong_events_are_refused(void **state)
+TEST(wrong_events_are_refused)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
 
@@ -248,7 +247,7 @@ static int open_or_skip(struct nm_platform *p, enum nm_event_kind kind, uint64_t
 	return fd;
 }
 
-static void events_open_on_a_cpu(void **state)
+TEST(events_open_on_a_cpu)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
 	struct {
@@ -280,7 +279,7 @@ static void events_open_on_a_cpu(void **state)
 	assert_int_equal(p->ops->event_read(p, clock, &count, sizeof(count)), -EBADF);
 }
 
-static void every_software_event_is_known_to_the_kernel(void **state)
+TEST(every_software_event_is_known_to_the_kernel)
 {
 	static const enum nm_event_kind kinds[] = {NM_EVENT_SIDEBAND, NM_EVENT_CLOCK,
 						   NM_EVENT_FAULT_MIN, NM_EVENT_FAULT_MAJ};
@@ -290,26 +289,4 @@ static void every_software_event_is_known_to_the_kernel(void **state)
 		p->ops->close(p, open_or_skip(p, kinds[i], 1000000));
 }
 
-#define IN_ROOT(test)                                                                              \
-	cmocka_unit_test_setup_teardown(test, helper_fixture_setup, helper_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_ROOT(the_clock_does_not_go_back),
-		IN_ROOT(files_are_read_below_the_root),
-		IN_ROOT(files_are_read_below_a_directory),
-		IN_ROOT(directories_are_listed),
-		cmocka_unit_test(a_missing_root_is_reported),
-		IN_ROOT(affinity_is_set_and_read),
-		IN_ROOT(a_missing_thread_is_reported),
-		IN_ROOT(a_dry_run_changes_nothing),
-		IN_ROOT(acts_in_process_ask_the_configuration),
-		IN_ROOT(acts_in_process_are_undone_at_the_end),
-		IN_ROOT(wrong_events_are_refused),
-		IN_ROOT(events_open_on_a_cpu),
-		IN_ROOT(every_software_event_is_known_to_the_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The pages that are queried to locate the memory of a process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../src/platform/private_pages.h"
 
@@ -48,7 +45,7 @@ static unsigned choose_in_pieces(const char *maps, size_t size, unsigned count, 
 	return chosen;
 }
 
-static void its_own_memory_is_queried(void **state)
+TEST(its_own_memory_is_queried)
 {
 	static const char maps[] =
 		"00400000-00500000 r-xp 00000000 08:01 42 /bin/program\n"
@@ -63,7 +60,6 @@ static void its_own_memory_is_queried(void **state)
 	uint64_t addresses[512];
 	unsigned heap = 0, anonymous = 0, huge = 0;
 
-	(void)state;
 	assert_int_equal(choose(maps, 512, addresses), 512);
 	for (unsigned i = 0; i < 512; i++) {
 		assert_int_equal(addresses[i] % PAGE, 0);
@@ -78,7 +74,7 @@ static void its_own_memory_is_queried(void **state)
 }
 
 /* Shared memory, and data of files; neither programs and libraries nor what cannot be read. */
-static void memory_that_stays_is_queried(void **state)
+TEST(memory_that_stays_is_queried)
 {
 	static const char maps[] =
 		"00400000-20400000 r-xp 00000000 08:01 42 /bin/program\n"
@@ -90,7 +86,6 @@ static void memory_that_stays_is_queried(void **state)
 	struct nm_private_pages pages = {0};
 	char text[4096];
 
-	(void)state;
 	(void)snprintf(text, sizeof(text), "%s", maps);
 	assert_true(nm_private_pages_add(&pages, text, strlen(text)) > 0);
 	assert_int_equal(pages.staying.count, 2);
@@ -101,12 +96,11 @@ static void memory_that_stays_is_queried(void **state)
 	nm_private_pages_clear(&pages);
 }
 
-static void each_page_is_asked_for_once(void **state)
+TEST(each_page_is_asked_for_once)
 {
 	static const char maps[] = "1000-4000 rw-p 0 00:00 0\n8000-9000 rw-p 0 00:00 0\n";
 	uint64_t addresses[512];
 
-	(void)state;
 	assert_int_equal(choose(maps, 512, addresses), 4);
 	assert_int_equal(addresses[0], 0x1000);
 	assert_int_equal(addresses[2], 0x3000);
@@ -116,13 +110,12 @@ static void each_page_is_asked_for_once(void **state)
 	assert_int_equal(choose("2000-1000 rw-p 0 00:00 0\n", 512, addresses), 0);
 }
 
-static void pieces_give_the_same_result(void **state)
+TEST(pieces_give_the_same_result)
 {
 	static const char maps[] = "1000-4000 rw-p 0 00:00 0\n5000-6000 r--p 0 00:00 0\n"
 				   "8000-9000 rw-p 0 00:00 0\n";
 	uint64_t whole[512], addresses[512];
 
-	(void)state;
 	assert_int_equal(choose(maps, 512, whole), 4);
 	for (size_t size = 1; size < sizeof(maps); size++) {
 		assert_int_equal(choose_in_pieces(maps, size, 512, addresses), 4);
@@ -131,26 +124,14 @@ static void pieces_give_the_same_result(void **state)
 }
 
 /* Mappings of any size, up to the whole address space. */
-static void any_mapping_size_works(void **state)
+TEST(any_mapping_size_works)
 {
 	uint64_t addresses[512];
 
-	(void)state;
 	assert_int_equal(choose("1000-7ffffffff000 rw-p 0 00:00 0\n", 512, addresses), 512);
 	assert_true(addresses[511] < UINT64_C(0x7ffffffff000));
 	assert_true(addresses[511] > UINT64_C(0x7f0000000000));
 	assert_int_equal(choose("0-fffffffffffff000 rw-p 0 00:00 0\n", 512, addresses), 512);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(its_own_memory_is_queried),
-		cmocka_unit_test(memory_that_stays_is_queried),
-		cmocka_unit_test(each_page_is_asked_for_once),
-		cmocka_unit_test(pieces_give_the_same_result),
-		cmocka_unit_test(any_mapping_size_works),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

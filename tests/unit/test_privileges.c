@@ -1,11 +1,7 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Privileges granted by the units, and operations that the capability of the worker does not permit
  * although it might seem to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include <linux/capability.h>
 #include <signal.h>
@@ -58,11 +54,10 @@ static void assert_denies(const struct unit_file *unit, const char *call)
 #define WORKER_SLICE NM_SOURCE_DIR "/systemd/system-numamigrd.slice"
 
 /* SECURITY: no-more */
-static void memory_and_cpu_time_are_limited(void **state)
+TEST(memory_and_cpu_time_are_limited)
 {
 	struct unit_file daemon = {0}, worker = {0};
 	char slice[1024];
-	(void)state;
 	unit_read(DAEMON_UNIT, &daemon);
 	assert_value(&daemon, "LimitMEMLOCK", "1G");
 	unit_read(WORKER_UNIT, &worker);
@@ -84,10 +79,9 @@ static unsigned long number_in(const char *path, const char *key)
 /* A worker at its limit is killed alone. If all of them reached that of the slice first, the kernel
  * could choose one that cannot die, for which the others wait. */
 /* SECURITY: workers-memory */
-static void workers_fit_into_their_slice(void **state)
+TEST(workers_fit_into_their_slice)
 {
 	const char *socket = NM_SOURCE_DIR "/systemd/numa-migrd-worker.socket";
-	(void)state;
 	assert_true(number_in(socket, "\nMaxConnections=") *
 			    number_in(WORKER_UNIT, "\nMemoryMax=") <
 		    number_in(WORKER_SLICE, "\nMemoryMax="));
@@ -102,10 +96,9 @@ static void assert_line(const char *path, const char *line)
 
 /* At a stop nothing else would do it. */
 /* SECURITY: killed */
-static void a_restoration_without_memory_is_tried_again(void **state)
+TEST(a_restoration_without_memory_is_tried_again)
 {
 	struct unit_file daemon = {0}, restore = {0};
-	(void)state;
 	assert_line(DAEMON_UNIT, "\nOnFailure=numa-migrd-restore.service\n");
 	assert_line(RESTORE_UNIT, "\nStartLimitIntervalSec=0\n");
 	assert_line(RESTORE_UNIT, "\nConflicts=numa-migrd.service\n");
@@ -120,11 +113,10 @@ static void a_restoration_without_memory_is_tried_again(void **state)
 }
 
 /* Its directory is the unit's. */
-static void the_example_of_metrics_can_be_written(void **state)
+TEST(the_example_of_metrics_can_be_written)
 {
 	struct unit_file unit = {0};
 	char text[8192], cache[256];
-	(void)state;
 	unit_read(DAEMON_UNIT, &unit);
 	(void)snprintf(cache, sizeof(cache), "\"/var/cache/%s/",
 		       unit_value(&unit, "CacheDirectory"));
@@ -136,11 +128,10 @@ static void the_example_of_metrics_can_be_written(void **state)
 }
 
 /* SECURITY: cap-nice */
-static void the_daemon_gets_two_capabilities(void **state)
+TEST(the_daemon_gets_two_capabilities)
 {
 	static const char two[] = "CAP_SYS_NICE CAP_PERFMON";
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "CapabilityBoundingSet", two);
 	assert_value(&unit, "AmbientCapabilities", two);
@@ -152,12 +143,11 @@ static void the_daemon_gets_two_capabilities(void **state)
 }
 
 /* These access other processes. */
-static void the_daemon_may_not_trace(void **state)
+TEST(the_daemon_may_not_trace)
 {
 	static const char *const calls[] = {"ptrace",	   "process_vm_readv", "process_vm_writev",
 					    "pidfd_getfd", "process_madvise",  "@privileged"};
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(DAEMON_UNIT, &unit);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++)
 		assert_denies(&unit, calls[i]);
@@ -165,10 +155,9 @@ static void the_daemon_may_not_trace(void **state)
 
 /* A compromised daemon would use these. */
 /* SECURITY: no-more */
-static void the_daemon_cannot_execute_or_dump_core(void **state)
+TEST(the_daemon_cannot_execute_or_dump_core)
 {
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "NoExecPaths", "/");
 	assert_value(
@@ -185,20 +174,18 @@ static void the_daemon_cannot_execute_or_dump_core(void **state)
 
 /* Restoration after the stop may extend its timeout like that at start and stop. */
 /* SECURITY: slow-restore */
-static void a_restoration_may_ask_for_time(void **state)
+TEST(a_restoration_may_ask_for_time)
 {
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "NotifyAccess", "exec");
 	assert_value(&unit, "ExecStopPost", "/usr/sbin/numa-migrd --restore");
 }
 
 /* It is kept until the next start, or --restore, has read it. */
-static void the_ledger_survives_an_incomplete_stop(void **state)
+TEST(the_ledger_survives_an_incomplete_stop)
 {
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "RuntimeDirectory", "numa-migrd");
 	assert_value(&unit, "RuntimeDirectoryMode", "0700");
@@ -207,11 +194,10 @@ static void the_ledger_survives_an_incomplete_stop(void **state)
 
 /* It keeps only the first: test_worker. */
 /* SECURITY: cap-ptrace */
-static void the_worker_gets_ptrace_only(void **state)
+TEST(the_worker_gets_ptrace_only)
 {
 	static const char two[] = "CAP_SYS_PTRACE CAP_SYS_ADMIN";
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(WORKER_UNIT, &unit);
 	assert_value(&unit, "CapabilityBoundingSet", two);
 	assert_value(&unit, "AmbientCapabilities", two);
@@ -228,10 +214,9 @@ static void the_worker_gets_ptrace_only(void **state)
 }
 
 /* SECURITY: helper-itself */
-static void the_helper_gets_two_others(void **state)
+TEST(the_helper_gets_two_others)
 {
 	struct unit_file unit = {0};
-	(void)state;
 	unit_read(HELPER_UNIT, &unit);
 	assert_value(&unit, "CapabilityBoundingSet", "CAP_SYS_ADMIN");
 	assert_value(&unit, "NoNewPrivileges", "yes");
@@ -252,7 +237,7 @@ static void the_helper_gets_two_others(void **state)
 
 /* Files are written in separate directories; of /proc/sys, the helper writes one file. */
 /* SECURITY: no-more */
-static void units_are_confined(void **state)
+TEST(units_are_confined)
 {
 	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT, RESTORE_UNIT};
 	static const char *const keys[][2] = {{"NoNewPrivileges", "yes"},
@@ -263,7 +248,6 @@ static void units_are_confined(void **state)
 					      {"ProtectControlGroups", "yes"},
 					      {"NoExecPaths", "/"},
 					      {"LimitCORE", "0"}};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(paths); i++) {
 		struct unit_file unit = {0};
 		unit_read(paths[i], &unit);
@@ -313,10 +297,9 @@ static int try_process(pid_t pid)
 }
 
 /* SECURITY: service, cap-ptrace */
-static void memory_of_others_stays_closed(void **state)
+TEST(memory_of_others_stays_closed)
 {
 	int status;
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("needs root to become a user with capabilities: skipped\n");
 		skip();
@@ -333,22 +316,4 @@ static void memory_of_others_stays_closed(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_and_cpu_time_are_limited),
-		cmocka_unit_test(workers_fit_into_their_slice),
-		cmocka_unit_test(a_restoration_without_memory_is_tried_again),
-		cmocka_unit_test(the_example_of_metrics_can_be_written),
-		cmocka_unit_test(the_daemon_gets_two_capabilities),
-		cmocka_unit_test(the_daemon_may_not_trace),
-		cmocka_unit_test(the_daemon_cannot_execute_or_dump_core),
-		cmocka_unit_test(a_restoration_may_ask_for_time),
-		cmocka_unit_test(the_ledger_survives_an_incomplete_stop),
-		cmocka_unit_test(the_worker_gets_ptrace_only),
-		cmocka_unit_test(the_helper_gets_two_others),
-		cmocka_unit_test(units_are_confined),
-		cmocka_unit_test(memory_of_others_stays_closed),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "../support/test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,10 +24,9 @@ static void parse_named(const char *name, struct nm_proc_stat *ret)
 	assert_int_equal(nm_proc_parse_stat(text, ret), 0);
 }
 
-static void test_stat(void **state)
+TEST(test_stat)
 {
 	struct nm_proc_stat stat;
-	(void)state;
 	parse_named("prog", &stat);
 	assert_string_equal(stat.comm, "prog");
 	assert_int_equal(stat.state, 'R');
@@ -44,13 +39,12 @@ static void test_stat(void **state)
 }
 
 /* SECURITY: stat-fields */
-static void test_stat_hostile_names(void **state)
+TEST(test_stat_hostile_names)
 {
 	static const char *const names[] = {
 		") R 1", "(", ")", "))))", "", " ", "a\nb", "x) S 1 1 1 (y", "\xff\xfe", "%s%n",
 	};
 	struct nm_proc_stat stat;
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
 		parse_named(names[i], &stat);
 		assert_string_equal(stat.comm, names[i]);
@@ -60,11 +54,10 @@ static void test_stat_hostile_names(void **state)
 }
 
 /* Names of kernel threads may be long: they are truncated to the field. */
-static void test_stat_long_name(void **state)
+TEST(test_stat_long_name)
 {
 	char name[200];
 	struct nm_proc_stat stat;
-	(void)state;
 	memset(name, 'k', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	parse_named(name, &stat);
@@ -72,12 +65,11 @@ static void test_stat_long_name(void **state)
 	assert_int_equal(stat.policy, SCHED_FIFO);
 }
 
-static void test_stat_truncated(void **state)
+TEST(test_stat_truncated)
 {
 	static const char whole[] = "4711 (prog)" TAIL;
 	struct nm_proc_stat stat = {.ppid = 99};
 	size_t needed = (size_t)(strstr(whole, " 99 1 0") - whole) + strlen(" 99 1");
-	(void)state;
 	for (size_t length = 0; length < needed; length++) {
 		char *text = strndup(whole, length);
 		assert_int_equal(nm_proc_parse_stat(text, &stat), -EINVAL);
@@ -87,10 +79,9 @@ static void test_stat_truncated(void **state)
 	assert_int_equal(nm_proc_parse_stat(")(", &stat), -EINVAL);
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
 	struct nm_proc_status status;
-	(void)state;
 	assert_int_equal(
 		nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nNSpid:\t12\t3\t1\n", &status),
 		0);
@@ -98,20 +89,18 @@ static void test_status(void **state)
 	assert_int_equal(status.ns_pid, 1);
 }
 
-static void test_status_of_hugetlb(void **state)
+TEST(test_status_of_hugetlb)
 {
 	struct nm_proc_status status;
-	(void)state;
 	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nHugetlbPages:\t 4194304 kB\n", &status),
 			 0);
 	assert_true(status.hugetlb_bytes == UINT64_C(4194304) * 1024);
 }
 
 /* Memory that cannot follow its threads. */
-static void test_status_movability(void **state)
+TEST(test_status_movability)
 {
 	struct nm_proc_status status;
-	(void)state;
 	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\nVmLck:\t 8 kB\nVmPin:\t 4 kB\n"
 					      "Mems_allowed:\t1\nMems_allowed_list:\t0-2,5,70\n",
 					      &status),
@@ -126,10 +115,9 @@ static void test_status_movability(void **state)
 	assert_true(status.barred_mems == 0);
 }
 
-static void test_status_incomplete(void **state)
+TEST(test_status_incomplete)
 {
 	struct nm_proc_status status = {.ns_pid = 3};
-	(void)state;
 	assert_int_equal(nm_proc_parse_status("Uid:\t5\n", &status), -EINVAL);
 	assert_int_equal(nm_proc_parse_status("", &status), -EINVAL);
 	assert_int_equal(nm_proc_parse_status("Tgid:\tx\nUid:\t5\n", &status), -EINVAL);
@@ -139,11 +127,10 @@ static void test_status_incomplete(void **state)
 	assert_int_equal(status.ns_pid, 0);
 }
 
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
 	const char *path;
 	size_t length;
-	(void)state;
 	assert_int_equal(nm_proc_parse_cgroup("9:cpu:/0::/no\n0::/a b/c.service\n", &path, &length),
 			 0);
 	assert_int_equal(length, strlen("/a b/c.service"));
@@ -154,10 +141,9 @@ static void test_cgroup(void **state)
 	assert_int_equal(nm_proc_parse_cgroup("", &path, &length), -ENODATA);
 }
 
-static void test_cpu_times(void **state)
+TEST(test_cpu_times)
 {
 	struct nm_cpu_times times[3] = {{7, 8}, {7, 8}, {7, 8}};
-	(void)state;
 	assert_int_equal(nm_proc_parse_cpu_times("cpu  1 1 1 1 1 1 1 1\n"
 						 "cpu0 10 20 30 400 50 6 7 8 9 10\n"
 						 "cpu2 1 2 3 4\ncpu9 1 1 1 1 1 1 1 1\nintr 5\n",
@@ -171,12 +157,11 @@ static void test_cpu_times(void **state)
 	assert_int_equal(nm_proc_parse_cpu_times("intr 5\n", times, 3), -EINVAL);
 }
 
-static void test_process_gone_before_its_read(void **state)
+TEST(test_process_gone_before_its_read)
 {
 	struct fake *fake = fake_new(8);
 	struct nm_proc_stat stat;
 	char *cgroup;
-	(void)state;
 	fake_process(fake, 100, 1);
 	fake_process(fake, 200, 1);
 	assert_int_equal(nm_proc_open_thread(&fake->platform, 100, 200), -ESRCH);
@@ -205,7 +190,7 @@ static int open_self(struct nm_platform **ret)
 	return directory;
 }
 
-static void test_self(void **state)
+TEST(test_self)
 {
 	struct nm_platform *platform;
 	int directory = open_self(&platform);
@@ -213,7 +198,6 @@ static void test_self(void **state)
 	struct nm_proc_status status;
 	struct nm_proc_memory memory;
 	uint32_t uid;
-	(void)state;
 	uint64_t now_ticks = nm_proc_ticks_now(platform);
 
 	assert_int_equal(prctl(PR_SET_NAME, ") R 1\n\xff 7"), 0);
@@ -248,23 +232,21 @@ static void *read_own_stat(void *context)
 }
 
 /* The number of a thread can be opened like that of a process. */
-static void a_thread_is_no_leader(void **state)
+TEST(a_thread_is_no_leader)
 {
 	struct nm_proc_stat stat;
 	pthread_t thread;
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, read_own_stat, &stat), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_false(stat.is_leader);
 }
 
 /* A child forked after the clock was read never seems older than that. */
-static void test_clock_and_start(void **state)
+TEST(test_clock_and_start)
 {
 	struct nm_platform *platform;
 	int directory = open_self(&platform);
 	struct nm_proc_stat stat;
-	(void)state;
 	platform->ops->close(platform, directory);
 	for (int i = 0; i < 50; i++) {
 		uint64_t before = nm_proc_ticks_now(platform);
@@ -282,23 +264,4 @@ static void test_clock_and_start(void **state)
 	nm_platform_free(platform);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat),
-		cmocka_unit_test(test_stat_hostile_names),
-		cmocka_unit_test(test_stat_long_name),
-		cmocka_unit_test(test_stat_truncated),
-		cmocka_unit_test(test_status),
-		cmocka_unit_test(test_status_of_hugetlb),
-		cmocka_unit_test(test_status_movability),
-		cmocka_unit_test(test_status_incomplete),
-		cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_cpu_times),
-		cmocka_unit_test(test_process_gone_before_its_read),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(a_thread_is_no_leader),
-		cmocka_unit_test(test_clock_and_start),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

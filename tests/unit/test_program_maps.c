@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The program of a process by its mappings: maps in pieces, and this test through the worker. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/exclusions.h"
 #include "numa-migrd/platform.h"
@@ -27,7 +24,7 @@ static unsigned program_in(const char *text, size_t piece)
 }
 
 /* The first file is that of the program; its libraries are above it. */
-static void a_program_is_its_first_file(void **state)
+TEST(a_program_is_its_first_file)
 {
 	static const char tini[] =
 		"00400000-00405000 r-xp 00000000 fe:00 17  /usr/bin/tini (deleted)\n"
@@ -35,7 +32,6 @@ static void a_program_is_its_first_file(void **state)
 	static const char other[] = "00300000-00301000 rw-p 00000000 00:00 0 \n"
 				    "00400000-00405000 r-xp 00000000 fe:00 17  /usr/bin/postgres\n"
 				    "7f0000000000-7f0000001000 r--p 00000000 fe:00 18  /bin/tini\n";
-	(void)state;
 	for (size_t piece = 1; piece < sizeof(tini); piece++) {
 		assert_int_equal(program_in(tini, piece), nm_excluded_program_in("/x/tini"));
 		assert_int_equal(program_in(other, piece), 0);
@@ -46,10 +42,9 @@ static void a_program_is_its_first_file(void **state)
 }
 
 /* A line longer than any path, invalid lines, and truncated text. */
-static void odd_lines_are_passed_over(void **state)
+TEST(odd_lines_are_passed_over)
 {
 	static const char tini[] = "7f0000000000-7f0000001000 r--p 00000000 fe:00 18  /bin/tini\n";
-	(void)state;
 	nm_autofree char *text = calloc(1, 3 * NM_PROGRAM_LINE_BYTES + sizeof(tini));
 	assert_non_null(text);
 	memset(text, 'x', 3 * NM_PROGRAM_LINE_BYTES);
@@ -64,7 +59,7 @@ static void odd_lines_are_passed_over(void **state)
 }
 
 /* As the kernel writes it. */
-static void the_worker_reads_the_own_program(void **state)
+TEST(the_worker_reads_the_own_program)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
@@ -73,7 +68,6 @@ static void the_worker_reads_the_own_program(void **state)
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PROGRAM,
 						 .pid = (uint32_t)getpid()};
 	uint64_t ticket = 0;
-	(void)state;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
 	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
@@ -81,12 +75,4 @@ static void the_worker_reads_the_own_program(void **state)
 	assert_int_equal(answer.result, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_program_is_its_first_file),
-		cmocka_unit_test(odd_lines_are_passed_over),
-		cmocka_unit_test(the_worker_reads_the_own_program),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Restoration reports progress to systemd, so that neither a time limit nor the watchdog ends
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +41,11 @@ static int tear_down(void **state)
 }
 
 /* SECURITY: slow-restore */
-static void progress_extends_limits_and_the_watchdog(void **state)
+TEST(progress_extends_limits_and_the_watchdog)
 {
 	const struct nm_move_event event = {.kind = NM_MOVE_PROGRESS};
 	struct nm_daemon *daemon = calloc(1, sizeof(*daemon));
 	char text[256] = "";
-	(void)state;
 	assert_non_null(daemon);
 	nm_report_move(daemon, &event);
 	assert_true(recv(receiver, text, sizeof(text) - 1, 0) > 0);
@@ -57,11 +54,4 @@ static void progress_extends_limits_and_the_watchdog(void **state)
 	free(daemon);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(progress_extends_limits_and_the_watchdog, set_up,
-						tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

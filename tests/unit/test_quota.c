@@ -1,12 +1,9 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Quotas of domains: what is held, what is owed, and the rule for both. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "numa-migrd/base.h"
 
@@ -41,21 +38,19 @@ static unsigned take_all(struct holders *holders, uint64_t domain)
 }
 
 /* SECURITY: quota */
-static void one_domain_leaves_half(void **state)
+TEST(one_domain_leaves_half)
 {
 	struct holders holders = {0};
 
-	(void)state;
 	assert_int_equal(take_all(&holders, 1), MOST / 2);
 	assert_int_equal(take_all(&holders, 2), MOST / 4);
 }
 
 /* SECURITY: quota */
-static void greedy_domains_leave_room(void **state)
+TEST(greedy_domains_leave_room)
 {
 	struct holders holders = {0};
 
-	(void)state;
 	for (uint64_t domain = 1; domain <= 6; domain++)
 		assert_true(take_all(&holders, domain) > 0);
 	assert_true(take(&holders, 99));
@@ -64,11 +59,10 @@ static void greedy_domains_leave_room(void **state)
 	assert_int_equal(holders.count, MOST);
 }
 
-static void the_last_unit_may_be_taken(void **state)
+TEST(the_last_unit_may_be_taken)
 {
 	struct nm_quota quota = {.limit = 8};
 
-	(void)state;
 	nm_quota_count(&quota, 1, 2, 7);
 	assert_true(nm_quota_permits(&quota, 1));
 	nm_quota_count(&quota, 1, 1, 1);
@@ -77,11 +71,10 @@ static void the_last_unit_may_be_taken(void **state)
 }
 
 /* However many domains hold something, a domain's own part is known. */
-static void any_number_of_domains_may_hold(void **state)
+TEST(any_number_of_domains_may_hold)
 {
 	struct nm_quota quota = {.limit = 4096};
 
-	(void)state;
 	for (unsigned round = 0; round < 3; round++)
 		for (uint64_t holder = 1; holder <= 10 * NM_QUOTA_DOMAINS; holder++)
 			nm_quota_count(&quota, 7, holder, 1);
@@ -91,11 +84,10 @@ static void any_number_of_domains_may_hold(void **state)
 
 /* ---- what is owed ---- */
 
-static void the_smallest_makes_way(void **state)
+TEST(the_smallest_makes_way)
 {
 	struct nm_quota quota = {.limit = INFINITY};
 
-	(void)state;
 	for (uint64_t domain = 1; domain <= NM_QUOTA_DOMAINS; domain++)
 		nm_quota_add(&quota, domain, (double)domain);
 	nm_quota_add(&quota, 1, 2);
@@ -112,12 +104,11 @@ static void the_smallest_makes_way(void **state)
 
 /* Two thousand domains together take no more than the limit: a replaced one is still counted. */
 /* SECURITY: quota */
-static void many_domains_do_not_exceed_the_limit(void **state)
+TEST(many_domains_do_not_exceed_the_limit)
 {
 	struct nm_quota quota = {.limit = 10.0 * NM_QUOTA_DOMAINS};
 	unsigned taken = 0;
 
-	(void)state;
 	for (uint64_t domain = 1; domain <= 2000; domain++) {
 		if (!nm_quota_permits(&quota, domain))
 			continue;
@@ -127,11 +118,10 @@ static void many_domains_do_not_exceed_the_limit(void **state)
 	assert_int_equal(taken, 10 * NM_QUOTA_DOMAINS);
 }
 
-static void none_owes_more_than_the_limit(void **state)
+TEST(none_owes_more_than_the_limit)
 {
 	struct nm_quota quota = {.limit = 6};
 
-	(void)state;
 	nm_quota_add(&quota, 1, 5);
 	nm_quota_add(&quota, 1, 9);
 	assert_true(nm_quota_of(&quota, 1) == 6);
@@ -141,11 +131,10 @@ static void none_owes_more_than_the_limit(void **state)
 	assert_true(nm_quota_of(&quota, 1) == 6);
 }
 
-static void repaid_debts_leave_nothing(void **state)
+TEST(repaid_debts_leave_nothing)
 {
 	struct nm_quota quota = {.limit = INFINITY};
 
-	(void)state;
 	nm_quota_add(&quota, 1, 0.1);
 	nm_quota_add(&quota, 2, 0.2);
 	nm_quota_add(&quota, 3, 0.7);
@@ -154,11 +143,10 @@ static void repaid_debts_leave_nothing(void **state)
 	assert_true(quota.used == 0);
 }
 
-static void all_repay_in_proportion(void **state)
+TEST(all_repay_in_proportion)
 {
 	struct nm_quota quota = {.limit = 20};
 
-	(void)state;
 	nm_quota_add(&quota, 1, 4);
 	nm_quota_add(&quota, 2, 12);
 	nm_quota_repay_together(&quota, 8);
@@ -190,27 +178,10 @@ static unsigned quiet_gets(uint64_t busy, unsigned asks)
 }
 
 /* SECURITY: quota */
-static void a_quiet_domain_gets_what_it_asks_for(void **state)
+TEST(a_quiet_domain_gets_what_it_asks_for)
 {
-	(void)state;
 	for (uint64_t busy = 0; busy <= 8; busy++)
 		assert_int_equal(quiet_gets(busy, 60), 60);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_domain_leaves_half),
-		cmocka_unit_test(greedy_domains_leave_room),
-		cmocka_unit_test(the_last_unit_may_be_taken),
-		cmocka_unit_test(any_number_of_domains_may_hold),
-		cmocka_unit_test(the_smallest_makes_way),
-		cmocka_unit_test(many_domains_do_not_exceed_the_limit),
-		cmocka_unit_test(none_owes_more_than_the_limit),
-		cmocka_unit_test(repaid_debts_leave_nothing),
-		cmocka_unit_test(all_repay_in_proportion),
-		cmocka_unit_test(a_quiet_domain_gets_what_it_asks_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "numa-migrd/policy.h"
@@ -55,9 +53,8 @@ static double known(uint32_t thread, int node)
 	return nm_record_get(record, snapshot, &machine->config, thread, node);
 }
 
-static void the_state_is_initially_unknown(void **state)
+TEST(the_state_is_initially_unknown)
 {
-	(void)state;
 	machine_perform(machine, 0, NAN, NAN, 1, 20);
 	take();
 	for (int node = 0; node < 4; node++)
@@ -65,9 +62,8 @@ static void the_state_is_initially_unknown(void **state)
 	nm_record_free(NULL);
 }
 
-static void the_latest_record_of_each_node_is_kept(void **state)
+TEST(the_latest_record_of_each_node_is_kept)
 {
-	(void)state;
 	run(0, 0, 100);
 	run(0, 0, 120);
 	run(0, 2, 50);
@@ -76,9 +72,8 @@ static void the_latest_record_of_each_node_is_kept(void **state)
 	assert_true(isnan(known(1, 0)));
 }
 
-static void unmeasured_intervals_are_not_recorded(void **state)
+TEST(unmeasured_intervals_are_not_recorded)
 {
-	(void)state;
 	run(0, 0, 100);
 	machine->config.rules.min_samples = 101;
 	run(0, 0, 500);
@@ -93,9 +88,8 @@ static void unmeasured_intervals_are_not_recorded(void **state)
 	assert_true(known(0, 0) == 500);
 }
 
-static void a_record_expires(void **state)
+TEST(a_record_expires)
 {
-	(void)state;
 	run(0, 0, 100);
 	run(0, 1, 100);
 	machine->interval += 59;
@@ -111,9 +105,8 @@ static void a_record_expires(void **state)
 	assert_true(known(0, 0) == 100);
 }
 
-static void a_reused_tid_is_a_different_thread(void **state)
+TEST(a_reused_tid_is_a_different_thread)
 {
-	(void)state;
 	run(0, 0, 100);
 	run(1, 0, 100);
 	machine->members[0].start_ticks++;
@@ -123,9 +116,8 @@ static void a_reused_tid_is_a_different_thread(void **state)
 }
 
 /* After an exec the process starts again under the same numbers: the roster adopts it again. */
-static void a_new_program_is_another_thread(void **state)
+TEST(a_new_program_is_another_thread)
 {
-	(void)state;
 	run(1, 2, 300);
 	assert_true(known(1, 2) == 300);
 	machine->members[1].adopted_ns++;
@@ -134,9 +126,8 @@ static void a_new_program_is_another_thread(void **state)
 	assert_true(known(1, 1) == 50);
 }
 
-static void another_thread_does_not_disturb_the_record(void **state)
+TEST(another_thread_does_not_disturb_the_record)
 {
-	(void)state;
 	run(1, 0, 100);
 	run(1, 2, 70);
 	struct nm_snapshot_input input = machine_input(machine);
@@ -149,9 +140,8 @@ static void another_thread_does_not_disturb_the_record(void **state)
 	assert_true(known(0, 0) == 100 && known(0, 2) == 70);
 }
 
-static void a_different_metric_restarts_the_record(void **state)
+TEST(a_different_metric_restarts_the_record)
 {
-	(void)state;
 	run(0, 0, 100);
 	run(0, 1, 200);
 	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
@@ -166,9 +156,8 @@ static void a_different_metric_restarts_the_record(void **state)
 }
 
 /* An idle interval has no samples, which does not change the metric of P. */
-static void an_idle_interval_keeps_the_record(void **state)
+TEST(an_idle_interval_keeps_the_record)
 {
-	(void)state;
 	run(0, 0, 100);
 	run(0, 1, 200);
 	uint32_t kinds = machine->kinds;
@@ -182,9 +171,8 @@ static void an_idle_interval_keeps_the_record(void **state)
 	assert_true(known(0, 0) == 100);
 }
 
-static void equal_is_within_the_band(void **state)
+TEST(equal_is_within_the_band)
 {
-	(void)state;
 	assert_int_equal(nm_record_compare(1.0501, 1, 0.05), 1);
 	assert_int_equal(nm_record_compare(1.0499, 1, 0.05), 0);
 	assert_int_equal(nm_record_compare(0.9501, 1, 0.05), 0);
@@ -198,20 +186,4 @@ static void equal_is_within_the_band(void **state)
 	assert_int_equal(nm_record_compare(0, 0, 0.05), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(the_state_is_initially_unknown),
-		TEST(the_latest_record_of_each_node_is_kept),
-		TEST(unmeasured_intervals_are_not_recorded),
-		TEST(a_record_expires),
-		TEST(a_reused_tid_is_a_different_thread),
-		TEST(a_new_program_is_another_thread),
-		TEST(another_thread_does_not_disturb_the_record),
-		TEST(a_different_metric_restarts_the_record),
-		TEST(an_idle_interval_keeps_the_record),
-		TEST(equal_is_within_the_band),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

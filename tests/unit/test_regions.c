@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of memory: splitting, merging, and their preferred nodes. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/regions.h"
@@ -66,9 +65,8 @@ static void assert_bounds(size_t index, uint64_t start, uint64_t end)
 
 /* ---- counting ---- */
 
-static void test_accesses(void **state)
+TEST(test_accesses)
 {
-	(void)state;
 	set_range(0, 8 * MIB);
 	assert_true(isnan(at(0).exclusivity) && at(0).node == -1);
 	touch(0, 1, 6);
@@ -84,9 +82,8 @@ static void test_accesses(void **state)
 
 /* ---- splitting ---- */
 
-static void test_halves_of_different_nodes_split(void **state)
+TEST(test_halves_of_different_nodes_split)
 {
-	(void)state;
 	set_range(0, 8 * MIB);
 	touch(1 * MIB, 1, 8);
 	touch(5 * MIB, 2, 7);
@@ -101,9 +98,8 @@ static void test_halves_of_different_nodes_split(void **state)
 	assert_true(at(1).samples == 8 && at(1).node == 2);
 }
 
-static void test_halves_of_one_node_stay(void **state)
+TEST(test_halves_of_one_node_stay)
 {
-	(void)state;
 	set_range(0, 8 * MIB);
 	touch(1 * MIB, 1, 80);
 	touch(5 * MIB, 1, 40);
@@ -114,9 +110,8 @@ static void test_halves_of_one_node_stay(void **state)
 }
 
 /* Threads of all nodes use blocks in turn: both halves look the same. */
-static void test_mixed_ranges_split(void **state)
+TEST(test_mixed_ranges_split)
 {
-	(void)state;
 	set_range(0, 64 * MIB);
 	for (unsigned round = 0; round < 6; round++) {
 		for (unsigned block = 0; block < 16; block++) {
@@ -133,9 +128,8 @@ static void test_mixed_ranges_split(void **state)
 	}
 }
 
-static void test_commonly_used_ranges_stay_split(void **state)
+TEST(test_commonly_used_ranges_stay_split)
 {
-	(void)state;
 	set_range(0, 8 * MIB);
 	for (unsigned round = 0; round < 6; round++) {
 		for (unsigned part = 0; part < 8; part++)
@@ -151,9 +145,8 @@ static void test_commonly_used_ranges_stay_split(void **state)
 	}
 }
 
-static void test_no_split_below_two_megabytes(void **state)
+TEST(test_no_split_below_two_megabytes)
 {
-	(void)state;
 	set_range(0, 4 * MIB - 4096);
 	touch(0, 1, 50);
 	touch(3 * MIB, 2, 50);
@@ -172,12 +165,11 @@ static void test_no_split_below_two_megabytes(void **state)
 }
 
 /* A mapping of 1 GiB pages is never split within a page. */
-static void test_pages_are_not_split(void **state)
+TEST(test_pages_are_not_split)
 {
 	struct nm_range range = {
 		.start = BASE, .end = BASE + (3ULL << 30), .page_bytes = 1ULL << 30};
 
-	(void)state;
 	assert_int_equal(nm_regions_set_ranges(regions, &range, 1), 0);
 	touch(0, 1, 50);
 	touch(1ULL << 30, 2, 50);
@@ -195,13 +187,12 @@ static void test_pages_are_not_split(void **state)
 	assert_int_equal(nm_regions_count(regions), 3);
 }
 
-static void test_number_is_bounded(void **state)
+TEST(test_number_is_bounded)
 {
 	struct nm_regions *few = NULL;
 	struct nm_range range = {.start = BASE, .end = BASE + 64 * MIB};
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 1);
 	nm_regions_new(2, 5, &few);
 	assert_int_equal(nm_regions_set_ranges(few, &range, 1), 0);
@@ -217,11 +208,10 @@ static void test_number_is_bounded(void **state)
 }
 
 /* Finds exactly four owners of 25 % each. */
-static void test_finds_the_owners(void **state)
+TEST(test_finds_the_owners)
 {
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 1);
 	set_range(0, 64 * MIB);
 	for (unsigned i = 0; i < 8; i++) {
@@ -252,9 +242,8 @@ static void two_regions(void)
 	nm_regions_fade(regions, 0);
 }
 
-static void test_similar_regions_merge(void **state)
+TEST(test_similar_regions_merge)
 {
-	(void)state;
 	two_regions();
 	touch(0, 1, 10);
 	touch(4 * MIB, 1, 91);
@@ -267,9 +256,8 @@ static void test_similar_regions_merge(void **state)
 	assert_int_equal(nm_regions_count(regions), 1);
 }
 
-static void test_different_regions_stay_apart(void **state)
+TEST(test_different_regions_stay_apart)
 {
-	(void)state;
 	two_regions();
 	touch(0, 1, 10);
 	touch(4 * MIB, 1, 88);
@@ -290,19 +278,17 @@ static void test_different_regions_stay_apart(void **state)
 	assert_int_equal(nm_regions_count(regions), 1);
 }
 
-static void test_separate_ranges_do_not_merge(void **state)
+TEST(test_separate_ranges_do_not_merge)
 {
 	struct nm_range ranges[] = {{BASE, BASE + 4 * MIB, 0}, {BASE + 6 * MIB, BASE + 8 * MIB, 0}};
 
-	(void)state;
 	assert_int_equal(nm_regions_set_ranges(regions, ranges, 2), 0);
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 2);
 }
 
-static void test_placed_differently_does_not_merge(void **state)
+TEST(test_placed_differently_does_not_merge)
 {
-	(void)state;
 	two_regions();
 	nm_regions_set_placed(regions, 1, 3, 7);
 	adapt();
@@ -317,12 +303,11 @@ static void test_placed_differently_does_not_merge(void **state)
 
 /* ---- changes of mappings ---- */
 
-static void test_mapped_ranges_are_kept(void **state)
+TEST(test_mapped_ranges_are_kept)
 {
 	struct nm_range ranges[] = {{BASE - 16 * MIB, BASE - 8 * MIB, 0},
 				    {BASE + 2 * MIB, BASE + 20 * MIB, 0}};
 
-	(void)state;
 	two_regions();
 	touch(0, 1, 10);
 	touch(4 * MIB, 2, 7);
@@ -340,9 +325,8 @@ static void test_mapped_ranges_are_kept(void **state)
 }
 
 /* A slowly growing heap does not become many regions. */
-static void test_growth(void **state)
+TEST(test_growth)
 {
-	(void)state;
 	set_range(0, 4 * MIB);
 	for (uint64_t end = 4 * MIB; end < 6 * MIB; end += 65536)
 		set_range(0, end);
@@ -351,9 +335,8 @@ static void test_growth(void **state)
 	assert_int_equal(nm_regions_count(regions), 2);
 }
 
-static void test_halves_survive_reading_the_mappings(void **state)
+TEST(test_halves_survive_reading_the_mappings)
 {
-	(void)state;
 	set_range(0, 8 * MIB);
 	touch(1 * MIB, 1, 8);
 	touch(5 * MIB, 2, 8);
@@ -362,11 +345,10 @@ static void test_halves_survive_reading_the_mappings(void **state)
 	assert_int_equal(nm_regions_count(regions), 2);
 }
 
-static void test_more_mappings_than_regions(void **state)
+TEST(test_more_mappings_than_regions)
 {
 	struct nm_range ranges[100];
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		ranges[i] = (struct nm_range){BASE + 8 * i * MIB, BASE + (8 * i + 2) * MIB, 0};
 	for (unsigned i = 40; i < 99; i++)
@@ -379,11 +361,10 @@ static void test_more_mappings_than_regions(void **state)
 	assert_bounds(63, 792 * MIB, 798 * MIB);
 }
 
-static void test_small_mappings_take_no_place(void **state)
+TEST(test_small_mappings_take_no_place)
 {
 	struct nm_range ranges[100];
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		ranges[i] = (struct nm_range){BASE + 2 * i * MIB, BASE + (2 * i + 1) * MIB, 0};
 	ranges[99].end += MIB;
@@ -408,18 +389,16 @@ static int target_of(double samples, double exclusivity, uint64_t bytes, double 
 	return nm_region_target(&region, 4, imbalance, config);
 }
 
-static void test_exclusive_ranges_move(void **state)
+TEST(test_exclusive_ranges_move)
 {
-	(void)state;
 	assert_int_equal(target_of(16, 0.8, 2 * MIB, 0), 3);
 	assert_int_equal(target_of(15.9, 1, 2 * MIB, 0), NM_REGION_NOWHERE);
 	assert_int_equal(target_of(16, 0.79, 2 * MIB, 9), NM_REGION_NOWHERE);
 	assert_int_equal(target_of(16, 1, 2 * MIB - 1, 0), NM_REGION_NOWHERE);
 }
 
-static void test_ranges_used_by_all_nodes_are_interleaved(void **state)
+TEST(test_ranges_used_by_all_nodes_are_interleaved)
 {
-	(void)state;
 	assert_int_equal(target_of(16, 0.35, 2 * MIB, 0.36), NM_REGION_EVERYWHERE);
 	assert_int_equal(target_of(16, 0.36, 2 * MIB, 0.36), NM_REGION_NOWHERE);
 	assert_int_equal(target_of(16, 0.25, 2 * MIB, 0.35), NM_REGION_NOWHERE);
@@ -427,7 +406,7 @@ static void test_ranges_used_by_all_nodes_are_interleaved(void **state)
 	assert_int_equal(target_of(15, 0.25, 2 * MIB, 0.36), NM_REGION_NOWHERE);
 }
 
-static void test_possibly_divided_ranges_are_not_interleaved(void **state)
+TEST(test_possibly_divided_ranges_are_not_interleaved)
 {
 	struct nm_region region = {.start = BASE,
 				   .end = BASE + 2 * MIB,
@@ -436,7 +415,6 @@ static void test_possibly_divided_ranges_are_not_interleaved(void **state)
 				   .node = 3,
 				   .by_halves = 0.45};
 
-	(void)state;
 	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
 	region.whole = true;
 	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_EVERYWHERE);
@@ -447,9 +425,8 @@ static void test_possibly_divided_ranges_are_not_interleaved(void **state)
 }
 
 /* 8 MiB: its second half may be another node's, and is split off if it is. */
-static void test_both_halves_must_belong_to_the_node(void **state)
+TEST(test_both_halves_must_belong_to_the_node)
 {
-	(void)state;
 	set_range(0, 8 * MIB);
 	touch(MIB, 3, 40);
 	struct nm_region region = at(0);
@@ -463,46 +440,14 @@ static void test_both_halves_must_belong_to_the_node(void **state)
 	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
 }
 
-static void test_imbalance(void **state)
+TEST(test_imbalance)
 {
 	const double even[] = {5, 5, 5, 5}, one[] = {8, 0, 0, 0}, some[] = {3, 1}, none[] = {0, 0};
 
-	(void)state;
 	assert_true(nm_imbalance(even, 4) == 0);
 	assert_true(fabs(nm_imbalance(one, 4) - sqrt(3)) < 1e-12);
 	assert_true(nm_imbalance(some, 2) == 0.5);
 	assert_true(isnan(nm_imbalance(none, 2)));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_accesses),
-		TEST(test_halves_of_different_nodes_split),
-		TEST(test_both_halves_must_belong_to_the_node),
-		TEST(test_halves_of_one_node_stay),
-		TEST(test_mixed_ranges_split),
-		TEST(test_commonly_used_ranges_stay_split),
-		TEST(test_no_split_below_two_megabytes),
-		TEST(test_pages_are_not_split),
-		TEST(test_number_is_bounded),
-		TEST(test_finds_the_owners),
-		TEST(test_similar_regions_merge),
-		TEST(test_different_regions_stay_apart),
-		TEST(test_separate_ranges_do_not_merge),
-		TEST(test_placed_differently_does_not_merge),
-		TEST(test_mapped_ranges_are_kept),
-		TEST(test_growth),
-		TEST(test_halves_survive_reading_the_mappings),
-		TEST(test_more_mappings_than_regions),
-		TEST(test_small_mappings_take_no_place),
-		TEST(test_exclusive_ranges_move),
-		TEST(test_ranges_used_by_all_nodes_are_interleaved),
-		TEST(test_possibly_divided_ranges_are_not_interleaved),
-		TEST(test_imbalance),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

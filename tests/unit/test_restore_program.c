@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd --restore as a program, with little memory: it restores the affinities that an earlier
  * version has left, or it fails and keeps the ledger. Needs two CPUs. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,6 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "numa-migrd/move.h"
@@ -134,11 +133,10 @@ static int restore_within(uint64_t bytes)
 }
 
 /* SECURITY: killed */
-static void it_restores_or_keeps_the_ledger(void **state)
+TEST(it_restores_or_keeps_the_ledger)
 {
 	unsigned failed = 0;
 	int r = NOT_LOADED;
-	(void)state;
 	find_cpus();
 	narrow();
 	const off_t bytes = ledger_bytes();
@@ -165,8 +163,5 @@ int main(void)
 		puts("skipped: the sanitizer needs terabytes of address space");
 		return 77;
 	}
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_restores_or_keeps_the_ledger, set_up, tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": homes of groups whose threads, CPUs or memory are restricted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#include "../support/test.h"
 
-#include <cmocka.h>
 #include <math.h>
 
 #include "numa-migrd/placement.h"
@@ -95,9 +93,8 @@ static struct nm_place_group partly_pinned(void)
 	return group;
 }
 
-static void the_free_thread_joins_pinned_ones(void **state)
+TEST(the_free_thread_joins_pinned_ones)
 {
-	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.cpu_traffic = 0; /* not known: the pinned threads are there already */
 	assert_int_equal(propose(&group).node, 1);
@@ -105,10 +102,9 @@ static void the_free_thread_joins_pinned_ones(void **state)
 }
 
 /* Node 1 is full, so the memory stays, although others could take it. */
-static void memory_is_not_taken_from_pinned_threads(void **state)
+TEST(memory_is_not_taken_from_pinned_threads)
 {
 	static double full[NODES] = {0, 4, 0, 1}, pinned_there[NODES] = {0, 4, 0, 0};
-	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.demand_cpus = group.wanted_cpus = group.running = group.max_running = 5;
 	group.fixed_cpus = 4;
@@ -120,11 +116,10 @@ static void memory_is_not_taken_from_pinned_threads(void **state)
 }
 
 /* Each uses memory of its own; where it is on average does not matter. */
-static void threads_pinned_to_each_node_keep_their_memory(void **state)
+TEST(threads_pinned_to_each_node_keep_their_memory)
 {
 	static double each[NODES] = {1, 1, 1, 2}, fixed[NODES] = {1, 1, 1, 1};
 	static double even[NODES] = {0.25, 0.25, 0.25, 0.25};
-	(void)state;
 	struct nm_place_group group = group_of(5, each, even);
 	group.fixed_cpus = 4;
 	group.fixed_on = group.fixed_has_run_on = fixed;
@@ -132,10 +127,9 @@ static void threads_pinned_to_each_node_keep_their_memory(void **state)
 }
 
 /* It sleeps in this interval, but has used its memory before. */
-static void pinned_threads_may_sleep(void **state)
+TEST(pinned_threads_may_sleep)
 {
 	static double now[NODES] = {0, 0, 0, 1}, none[NODES] = {0};
-	(void)state;
 	struct nm_place_group group = group_of(1, now, on_1);
 	group.max_running = 3;
 	group.fixed_on = none;
@@ -148,10 +142,9 @@ static void pinned_threads_may_sleep(void **state)
 }
 
 /* Memory that is elsewhere may come nearer to pinned threads, but not go farther away. */
-static void memory_may_come_to_pinned_threads(void **state)
+TEST(memory_may_come_to_pinned_threads)
 {
 	static double on_2[NODES] = {0, 0, 1, 0};
-	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.memory_on = on_3;
 	struct nm_place_proposal found = propose(&group);
@@ -164,11 +157,10 @@ static void memory_may_come_to_pinned_threads(void **state)
 }
 
 /* Its pinned threads need no room at home, and fill their own node. */
-static void pinned_threads_demand_cpus_of_their_node(void **state)
+TEST(pinned_threads_demand_cpus_of_their_node)
 {
 	static double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
 	static double other_ran[NODES] = {0, 0, 1, 0};
-	(void)state;
 	struct nm_place_group groups[2] = {group_of(5, ran, on_3), group_of(1, other_ran, on_1)};
 	struct nm_place_proposal found[2];
 	groups[0].fixed_cpus = 4;
@@ -182,10 +174,9 @@ static void pinned_threads_demand_cpus_of_their_node(void **state)
 }
 
 /* A home ends if threads are pinned elsewhere later, and use its memory there. */
-static void threads_pinned_later_end_a_home(void **state)
+TEST(threads_pinned_later_end_a_home)
 {
 	static double parts[NODES] = {0, 0.3, 0, 0.7};
-	(void)state;
 	struct nm_place_group group = partly_pinned();
 	group.home = 3;
 	group.home_reason = NM_PLACE_REMOTE;
@@ -196,11 +187,10 @@ static void threads_pinned_later_end_a_home(void **state)
 }
 
 /* Its free threads are not queued because of its pinned ones on other nodes. */
-static void homes_do_not_yield_to_threads_pinned_elsewhere(void **state)
+TEST(homes_do_not_yield_to_threads_pinned_elsewhere)
 {
 	static double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
 	bool given_up;
-	(void)state;
 	struct nm_place_group group = group_of(5, ran, on_3);
 	group.fixed_cpus = 4;
 	group.fixed_on = fixed;
@@ -229,28 +219,25 @@ static struct nm_place_group confined(void)
 	return group;
 }
 
-static void a_node_counts_with_the_cpus_that_may_be_used(void **state)
+TEST(a_node_counts_with_the_cpus_that_may_be_used)
 {
-	(void)state;
 	struct nm_place_group group = confined();
 	assert_int_equal(propose(&group).node, 2);
 	assert_true(fabs(propose(&group).load - 1) < 1e-9);
 }
 
 /* Other nodes are overloaded: this does not let two threads share a CPU. */
-static void demand_elsewhere_fills_no_room(void **state)
+TEST(demand_elsewhere_fills_no_room)
 {
-	(void)state;
 	struct nm_place_group group = confined();
 	nodes[1].busy_cpus = nodes[3].busy_cpus = 40;
 	assert_int_not_equal(propose(&group).node, 0);
 }
 
 /* The load of others on CPUs that the group cannot use takes no room from it. */
-static void load_on_other_cpus_does_not_count(void **state)
+TEST(load_on_other_cpus_does_not_count)
 {
 	static double beyond[NODES] = {0, 0, 6, 0}, all[NODES] = {1, 0, 2, 0};
-	(void)state;
 	struct nm_place_group group = confined();
 	nodes[2].cores = 8;
 	nodes[2].busy_cpus = 6;
@@ -263,11 +250,10 @@ static void load_on_other_cpus_does_not_count(void **state)
 }
 
 /* Two processes with one CPU between them on node 0. */
-static void groups_do_not_share_the_room(void **state)
+TEST(groups_do_not_share_the_room)
 {
 	static double one_on_0[NODES] = {1, 0, 0, 0};
 	struct nm_place_proposal found[2];
-	(void)state;
 	struct nm_place_group groups[2] = {confined(), confined()};
 	for (unsigned i = 0; i < 2; i++) {
 		groups[i].ran_on = one_on_0;
@@ -279,10 +265,9 @@ static void groups_do_not_share_the_room(void **state)
 	assert_true(found[0].node != 0 || found[1].node != 0);
 }
 
-static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
+TEST(homes_yield_to_idle_cpus_that_may_be_used)
 {
 	bool given_up;
-	(void)state;
 	struct nm_place_group group = confined();
 	group.home = 0;
 	const struct nm_place_view view = view_of(&group, 1);
@@ -296,12 +281,11 @@ static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
 }
 
 /* Programs wait for the CPUs that they may use: idle CPUs elsewhere do not count. */
-static void threads_leave_a_full_node_of_their_cpuset(void **state)
+TEST(threads_leave_a_full_node_of_their_cpuset)
 {
 	static double ran[NODES] = {1, 1, 0, 0}, parts[NODES] = {0.5, 0.5, 0, 0};
 	static double room[NODES] = {2, 2, 0, 0}, beyond[NODES] = {0};
 	static bool allowed[NODES] = {true, true, false, false};
-	(void)state;
 	struct nm_place_group group = group_of(2, ran, parts);
 	struct nm_place_proposal found;
 	group.allowed = allowed;
@@ -322,10 +306,9 @@ static void threads_leave_a_full_node_of_their_cpuset(void **state)
 /* One thread runs on node 2, far from its memory on node 0. */
 static double run_2[NODES] = {0, 0, 1, 0}, mem_0[NODES] = {1, 0, 0, 0};
 
-static void confined_memory_is_joined_or_left(void **state)
+TEST(confined_memory_is_joined_or_left)
 {
 	static bool only_0[NODES] = {true, false, false, false};
-	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.may_hold = only_0;
 	assert_int_equal(propose(&group).node, 0);
@@ -341,10 +324,9 @@ static void confined_memory_is_joined_or_left(void **state)
 	assert_int_not_equal(propose(&group).node, -1);
 }
 
-static void memory_comes_to_where_it_may_be(void **state)
+TEST(memory_comes_to_where_it_may_be)
 {
 	static bool only_2[NODES] = {false, false, true, false};
-	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.may_hold = only_2;
 	nodes[0].busy_cpus = 8;
@@ -354,9 +336,8 @@ static void memory_comes_to_where_it_may_be(void **state)
 }
 
 /* For example of a virtual machine with a device (VFIO). */
-static void pinned_memory_is_where_it_is(void **state)
+TEST(pinned_memory_is_where_it_is)
 {
-	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.held_share = 0.9;
 	struct nm_place_proposal found = propose(&group);
@@ -377,12 +358,11 @@ static void pinned_memory_is_where_it_is(void **state)
 }
 
 /* No memory is moved to a node that has none, so that it needs no room there. */
-static void a_node_without_memory_may_be_a_home(void **state)
+TEST(a_node_without_memory_may_be_a_home)
 {
 	static double run_3[NODES] = {0, 0, 0, 1}, on_2[NODES] = {0, 0, 1, 0};
 	static bool not_1[NODES] = {true, false, true, true};
 	static bool cpus_1_and_3[NODES] = {false, true, false, true};
-	(void)state;
 	struct nm_place_group group = group_of(1, run_3, mem_0);
 	group.may_hold = not_1;
 	group.allowed = cpus_1_and_3;
@@ -398,10 +378,9 @@ static void a_node_without_memory_may_be_a_home(void **state)
 }
 
 /* Three quarters are memory of a device (node 1): they count where they are. */
-static void memory_of_a_device_stays(void **state)
+TEST(memory_of_a_device_stays)
 {
 	static double parts[NODES] = {0.25, 0.75, 0, 0}, run_3[NODES] = {0, 0, 0, 1};
-	(void)state;
 	struct nm_place_group group = group_of(1, run_3, parts);
 	nodes[1] = (struct nm_place_node){.is_device = true};
 	struct nm_place_proposal found = propose(&group);
@@ -417,10 +396,9 @@ static void memory_of_a_device_stays(void **state)
 }
 
 /* Memory has been pinned since, or the cpuset was changed. */
-static void a_home_ends_when_its_memory_cannot_follow(void **state)
+TEST(a_home_ends_when_its_memory_cannot_follow)
 {
 	static bool only_0[NODES] = {true, false, false, false};
-	(void)state;
 	struct nm_place_group group = group_of(1, run_2, mem_0);
 	group.home = 2;
 	group.home_reason = NM_PLACE_REMOTE;
@@ -434,31 +412,4 @@ static void a_home_ends_when_its_memory_cannot_follow(void **state)
 	assert_int_equal(reason_at(&group), NM_PLACE_REMOTE);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_free_thread_joins_pinned_ones),
-		TEST(memory_is_not_taken_from_pinned_threads),
-		TEST(threads_pinned_to_each_node_keep_their_memory),
-		TEST(pinned_threads_may_sleep),
-		TEST(memory_may_come_to_pinned_threads),
-		TEST(pinned_threads_demand_cpus_of_their_node),
-		TEST(threads_pinned_later_end_a_home),
-		TEST(homes_do_not_yield_to_threads_pinned_elsewhere),
-		TEST(a_node_counts_with_the_cpus_that_may_be_used),
-		TEST(demand_elsewhere_fills_no_room),
-		TEST(load_on_other_cpus_does_not_count),
-		TEST(groups_do_not_share_the_room),
-		TEST(homes_yield_to_idle_cpus_that_may_be_used),
-		TEST(threads_leave_a_full_node_of_their_cpuset),
-		TEST(confined_memory_is_joined_or_left),
-		TEST(memory_comes_to_where_it_may_be),
-		TEST(pinned_memory_is_where_it_is),
-		TEST(a_node_without_memory_may_be_a_home),
-		TEST(memory_of_a_device_stays),
-		TEST(a_home_ends_when_its_memory_cannot_follow),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto" through every stage of the daemon: processes whose threads, CPUs or memory are
  * restricted. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "page_daemon_fixture.h"
 
@@ -70,22 +69,19 @@ static void no_memory_leaves_the_node_of_pinned_threads(const char *numa_maps)
 	fake_asked.numa_maps = NULL;
 }
 
-static void pinned_threads_keep_their_memory(void **state)
+TEST(pinned_threads_keep_their_memory)
 {
-	(void)state;
 	no_memory_leaves_the_node_of_pinned_threads(all_on_1);
 }
 
-static void pinned_threads_keep_unlocated_memory(void **state)
+TEST(pinned_threads_keep_unlocated_memory)
 {
-	(void)state;
 	no_memory_leaves_the_node_of_pinned_threads(NULL);
 }
 
 /* Real-time threads are excluded by a rule, and are not moved. */
-static void excluded_threads_keep_their_memory(void **state)
+TEST(excluded_threads_keep_their_memory)
 {
-	(void)state;
 	add_sized();
 	for (int cpu = 2; cpu < 4; cpu++)
 		fake_get(world.fake, add_worker(1000, cpu, 1)->tid)->policy = SCHED_FIFO;
@@ -99,9 +95,8 @@ static void excluded_threads_keep_their_memory(void **state)
 }
 
 /* A process all of whose threads are pinned is not managed. */
-static void a_pinned_process_is_left_alone(void **state)
+TEST(a_pinned_process_is_left_alone)
 {
-	(void)state;
 	for (int cpu = 2; cpu < 4; cpu++)
 		fake_pin(world.fake, add_worker(1000, cpu, 1)->tid, 1U << cpu);
 	begin_auto();
@@ -122,9 +117,8 @@ static void begin_at_home(void)
 
 /* ---- a process without its first thread ---- */
 
-static void a_home_outlives_the_first_thread(void **state)
+TEST(a_home_outlives_the_first_thread)
 {
-	(void)state;
 	begin_at_home();
 	assert_int_equal(state_of(1000)->home, 1);
 	uint64_t decision = state_of(1000)->decision;
@@ -147,11 +141,10 @@ static void assert_no_cpu_is_shared(void)
 }
 
 /* As beside the exclusive CPUs of other containers: one CPU of node 0 and both of node 2. */
-static void two_threads_do_not_share_a_cpu(void **state)
+TEST(two_threads_do_not_share_a_cpu)
 {
 	static const char on_0[] =
 		"7f0000000000 default anon=16384 dirty=16384 N0=16384 kernelpagesize_kB=4\n";
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		fake_pin(world.fake, add_worker(1000, i ? 4 : 0, 0)->tid,
 			 fake_cpus(0, 0) | fake_cpus(4, 5));
@@ -168,9 +161,8 @@ static void two_threads_do_not_share_a_cpu(void **state)
 }
 
 /* Each thread may use two CPUs of a node of two, but both the same one of node 0. */
-static void different_affinities_share_cpus(void **state)
+TEST(different_affinities_share_cpus)
 {
-	(void)state;
 	fake_pin(world.fake, add_worker(1000, 0, 0)->tid, fake_cpus(0, 0) | fake_cpus(4, 5));
 	fake_pin(world.fake, add_worker(1000, 4, 0)->tid, fake_cpus(0, 0) | fake_cpus(4, 5));
 	fake_pin(world.fake, add_worker(1000, 1, 0)->tid, fake_cpus(1, 1) | fake_cpus(4, 7));
@@ -183,11 +175,10 @@ static void different_affinities_share_cpus(void **state)
 }
 
 /* Two threads with their memory on node 2, one CPU of which is isolated. */
-static void an_isolated_cpu_is_no_room(void **state)
+TEST(an_isolated_cpu_is_no_room)
 {
 	static const char on_2[] =
 		"7f0000000000 default anon=16384 dirty=16384 N2=16384 kernelpagesize_kB=4\n";
-	(void)state;
 	hwloc_bitmap_clr(world.daemon.pipeline.topology->usable, 5);
 	world.daemon.pipeline.topology->cpus[5].isolated = true;
 	for (int cpu = 0; cpu <= 4; cpu += 4)
@@ -204,10 +195,9 @@ static void an_isolated_cpu_is_no_room(void **state)
 
 /* Threads are held on their nodes while CPUs are idle. These have more threads than CPUs that they
  * may use, on a machine with idle ones. */
-static void a_full_cpuset_holds_no_threads(void **state)
+TEST(a_full_cpuset_holds_no_threads)
 {
 	static const int cpus[] = {0, 1, 4, 5, 5};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cpus); i++)
 		fake_pin(world.fake, add_worker(1000, cpus[i], 0)->tid,
 			 fake_cpus(0, 1) | fake_cpus(4, 5));
@@ -263,35 +253,30 @@ static void assert_refusal_is_learnt(int error, unsigned tries)
 	fake_asked.numa_maps = NULL;
 }
 
-static void a_refusal_by_the_cpuset_is_learnt(void **state)
+TEST(a_refusal_by_the_cpuset_is_learnt)
 {
-	(void)state;
 	assert_refusal_is_learnt(-EPERM, 1);
 }
 
-static void other_refusals_are_learnt(void **state)
+TEST(other_refusals_are_learnt)
 {
-	(void)state;
 	assert_refusal_is_learnt(-EFBIG, 1);
 }
 
-static void unexpected_refusals_are_learnt(void **state)
+TEST(unexpected_refusals_are_learnt)
 {
-	(void)state;
 	assert_refusal_is_learnt(-EINVAL, 1);
 }
 
 /* By the limit of its cgroup, for example. */
-static void a_lack_of_memory_in_the_kernel_is_learnt(void **state)
+TEST(a_lack_of_memory_in_the_kernel_is_learnt)
 {
-	(void)state;
 	assert_refusal_is_learnt(-ENOMEM, 1);
 }
 
 /* The process is too large, which is known before anything is tried. */
-static void memory_beyond_the_limit_is_not_tried(void **state)
+TEST(memory_beyond_the_limit_is_not_tried)
 {
-	(void)state;
 	batch_error = -EPERM;
 	begin_away();
 	world.daemon.config->pages.max_gb_of_process = 1;
@@ -303,16 +288,14 @@ static void memory_beyond_the_limit_is_not_tried(void **state)
 }
 
 /* A worker that is killed, or does not answer, is no refusal, unless it happens again. */
-static void repeated_failures_are_learnt(void **state)
+TEST(repeated_failures_are_learnt)
 {
-	(void)state;
 	assert_refusal_is_learnt(-ETIMEDOUT, 2);
 }
 
 /* Its domain has stuck workers: nothing was tried. */
-static void waiting_for_a_worker_is_no_refusal(void **state)
+TEST(waiting_for_a_worker_is_no_refusal)
 {
-	(void)state;
 	batch_error = -EALREADY;
 	begin_away();
 	live_s(50);
@@ -322,16 +305,14 @@ static void waiting_for_a_worker_is_no_refusal(void **state)
 }
 
 /* As that of a thread that is exiting, of a process that continues. */
-static void repeated_failures_of_a_thread_are_learnt(void **state)
+TEST(repeated_failures_of_a_thread_are_learnt)
 {
-	(void)state;
 	assert_refusal_is_learnt(-ESRCH, 2);
 }
 
 /* The kernel gave a reason for each page: busy, pinned, or an error of the device. */
-static void refusals_of_all_pages_are_learnt(void **state)
+TEST(refusals_of_all_pages_are_learnt)
 {
-	(void)state;
 	each_page_stays = true;
 	assert_refusal_is_learnt(0, 1);
 	each_page_stays = fake_asked.hangs = false;
@@ -360,58 +341,27 @@ static void assert_nothing_is_tried(const char *lines)
 	fake_asked.numa_maps = NULL;
 }
 
-static void confined_memory_is_known_before_the_choice(void **state)
+TEST(confined_memory_is_known_before_the_choice)
 {
-	(void)state;
 	assert_nothing_is_tried("Mems_allowed:\t2\nMems_allowed_list:\t1\n");
 }
 
 /* Its location is not known, but it cannot be where the threads run. */
-static void confined_memory_is_where_it_may_be(void **state)
+TEST(confined_memory_is_where_it_may_be)
 {
-	(void)state;
 	fake_asked.hangs = true;
 	assert_nothing_is_tried("Mems_allowed:\t2\nMems_allowed_list:\t1\n");
 	fake_asked.hangs = false;
 }
 
-static void pinned_memory_is_known_before_the_choice(void **state)
+TEST(pinned_memory_is_known_before_the_choice)
 {
-	(void)state;
 	assert_nothing_is_tried("VmPin:\t 4194304 kB\n");
 }
 
-static void locked_memory_is_known_before_the_choice(void **state)
+TEST(locked_memory_is_known_before_the_choice)
 {
-	(void)state;
 	assert_nothing_is_tried("VmLck:\t 4194304 kB\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(pinned_threads_keep_their_memory),
-		TEST(pinned_threads_keep_unlocated_memory),
-		TEST(excluded_threads_keep_their_memory),
-		TEST(a_pinned_process_is_left_alone),
-		TEST(a_home_outlives_the_first_thread),
-		TEST(two_threads_do_not_share_a_cpu),
-		TEST(different_affinities_share_cpus),
-		TEST(an_isolated_cpu_is_no_room),
-		TEST(a_full_cpuset_holds_no_threads),
-		TEST(a_refusal_by_the_cpuset_is_learnt),
-		TEST(other_refusals_are_learnt),
-		TEST(unexpected_refusals_are_learnt),
-		TEST(a_lack_of_memory_in_the_kernel_is_learnt),
-		TEST(memory_beyond_the_limit_is_not_tried),
-		TEST(repeated_failures_are_learnt),
-		TEST(repeated_failures_of_a_thread_are_learnt),
-		TEST(waiting_for_a_worker_is_no_refusal),
-		TEST(refusals_of_all_pages_are_learnt),
-		TEST(confined_memory_is_known_before_the_choice),
-		TEST(confined_memory_is_where_it_may_be),
-		TEST(pinned_memory_is_known_before_the_choice),
-		TEST(locked_memory_is_known_before_the_choice),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "numa-migrd/base.h"
 
@@ -27,9 +24,8 @@ static const struct {
 	  0x913593fda1bca32a}},
 };
 
-static void test_seeded_vectors(void **state)
+TEST(test_seeded_vectors)
 {
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(vectors); i++) {
 		struct nm_rng rng;
 
@@ -40,33 +36,30 @@ static void test_seeded_vectors(void **state)
 }
 
 /* From the state {1, 2, 3, 4} the first values can be verified by hand. */
-static void test_state_vector(void **state)
+TEST(test_state_vector)
 {
 	static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240};
 	struct nm_rng rng = {.state = {1, 2, 3, 4}};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++)
 		assert_int_equal(nm_rng_next(&rng), expected[i]);
 }
 
-static void test_far_vector(void **state)
+TEST(test_far_vector)
 {
 	struct nm_rng rng;
 	uint64_t drawn = 0;
 
-	(void)state;
 	nm_rng_seed(&rng, 42);
 	for (int i = 0; i < 1000; i++)
 		drawn = nm_rng_next(&rng);
 	assert_int_equal(drawn, 0x8de5848c61ab8968);
 }
 
-static void test_same_seed_same_numbers(void **state)
+TEST(test_same_seed_same_numbers)
 {
 	struct nm_rng one, other;
 
-	(void)state;
 	nm_rng_seed(&one, 7);
 	nm_rng_seed(&other, 7);
 	for (int i = 0; i < 100; i++) {
@@ -76,11 +69,10 @@ static void test_same_seed_same_numbers(void **state)
 	}
 }
 
-static void test_unit_is_top_bits(void **state)
+TEST(test_unit_is_top_bits)
 {
 	struct nm_rng bits, unit;
 
-	(void)state;
 	nm_rng_seed(&bits, 3);
 	nm_rng_seed(&unit, 3);
 	for (int i = 0; i < 1000; i++) {
@@ -103,26 +95,24 @@ static double chi_square(const unsigned *counts, size_t buckets, unsigned draws)
 
 /* The seed is fixed, so the outcome is too; with 99 degrees of freedom one in 1,000 runs exceeds
  * 148.2. */
-static void test_unit_is_uniform(void **state)
+TEST(test_unit_is_uniform)
 {
 	enum { BUCKETS = 100, DRAWS = 1000000 };
 	unsigned counts[BUCKETS] = {0};
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 2021);
 	for (int i = 0; i < DRAWS; i++)
 		counts[(unsigned)(nm_rng_unit(&rng) * (double)BUCKETS)]++;
 	assert_true(chi_square(counts, BUCKETS, DRAWS) < 148.2);
 }
 
-static void test_below_is_uniform(void **state)
+TEST(test_below_is_uniform)
 {
 	enum { BUCKETS = 100, DRAWS = 1000000 };
 	unsigned counts[BUCKETS] = {0};
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 9);
 	for (int i = 0; i < DRAWS; i++)
 		counts[nm_rng_below(&rng, BUCKETS)]++;
@@ -133,46 +123,29 @@ static void test_below_is_uniform(void **state)
  * A bound of 3 · 2^62 reveals a modulo bias: a plain remainder would return the lowest third of the
  * values in half of all draws.
  */
-static void test_below_has_no_modulo_bias(void **state)
+TEST(test_below_has_no_modulo_bias)
 {
 	enum { DRAWS = 300000 };
 	const uint64_t third = UINT64_C(1) << 62;
 	unsigned counts[3] = {0};
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 5);
 	for (int i = 0; i < DRAWS; i++)
 		counts[nm_rng_below(&rng, 3 * third) / third]++;
 	assert_true(chi_square(counts, 3, DRAWS) < 13.8);
 }
 
-static void test_below_edges(void **state)
+TEST(test_below_edges)
 {
 	static const uint64_t bounds[] = {
 		1, 2, 3, UINT64_MAX - 1, UINT64_MAX, (UINT64_C(1) << 63) + 1};
 	struct nm_rng rng;
 
-	(void)state;
 	nm_rng_seed(&rng, 11);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(bounds); i++)
 		for (int j = 0; j < 1000; j++)
 			assert_true(nm_rng_below(&rng, bounds[i]) < bounds[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_seeded_vectors),
-		cmocka_unit_test(test_state_vector),
-		cmocka_unit_test(test_far_vector),
-		cmocka_unit_test(test_same_seed_same_numbers),
-		cmocka_unit_test(test_unit_is_top_bits),
-		cmocka_unit_test(test_unit_is_uniform),
-		cmocka_unit_test(test_below_is_uniform),
-		cmocka_unit_test(test_below_has_no_modulo_bias),
-		cmocka_unit_test(test_below_edges),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

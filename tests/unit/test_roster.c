@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which threads are managed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <math.h>
 #include <sched.h>
@@ -13,9 +11,8 @@
 
 /* ---- adoption ---- */
 
-static void test_adoption(void **state)
+TEST(test_adoption)
 {
-	(void)state;
 	run_all(0.5);
 	const struct nm_member *adopted = member(101);
 	assert_non_null(adopted);
@@ -36,18 +33,16 @@ static void test_adoption(void **state)
 }
 
 /* The age of a process is that in /proc, on our own clock. */
-static void test_process_age(void **state)
+TEST(test_process_age)
 {
-	(void)state;
 	run_all(0.5);
 	uint64_t started_ns = member(100)->process->started_ns;
 	assert_true(started_ns >= 999 * SECOND && started_ns <= 1001 * SECOND);
 }
 
 /* If rounding changed the start time with each read, it would look like a new program each time. */
-static void test_a_start_time_is_stable(void **state)
+TEST(test_a_start_time_is_stable)
 {
-	(void)state;
 	run_all(0.5);
 	uint64_t started_ns = member(100)->process->started_ns;
 	for (unsigned look = 1; look <= 3; look++) {
@@ -57,9 +52,8 @@ static void test_a_start_time_is_stable(void **state)
 	}
 }
 
-static void test_too_little_cpu_time(void **state)
+TEST(test_too_little_cpu_time)
 {
-	(void)state;
 	config->targets.min_cpu_percent = 50;
 	run_all(0.1);
 	assert_managed(100, false);
@@ -75,18 +69,16 @@ static void test_too_little_cpu_time(void **state)
 }
 
 /* No thread far below the threshold is read. */
-static void test_idle_is_not_read(void **state)
+TEST(test_idle_is_not_read)
 {
-	(void)state;
 	config->targets.min_cpu_percent = 50;
 	run_all(0.01);
 	assert_int_equal(fake->calls[FAKE_OPEN], 0);
 }
 
 /* Once managed, a process stays managed down to 50 % of the threshold. */
-static void test_no_flicker(void **state)
+TEST(test_no_flicker)
 {
-	(void)state;
 	config->targets.min_cpu_percent = 50;
 	run_one(200, 200, 0.6);
 	assert_managed(200, true);
@@ -112,17 +104,15 @@ static void check_least_memory(void)
 	assert_managed(200, true);
 }
 
-static void test_too_small_for_a_home(void **state)
+TEST(test_too_small_for_a_home)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_AUTO;
 	check_least_memory();
 }
 
 /* Only status counts them, and is not read for small processes without a pool of them. */
-static void huge_pages_count_as_memory(void **state)
+TEST(huge_pages_count_as_memory)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_AUTO;
 	fake_get(fake, 200)->rss_kb = 2052;
 	fake_get(fake, 200)->hugetlb_kb = 65536;
@@ -137,9 +127,8 @@ static void huge_pages_count_as_memory(void **state)
 }
 
 /* A young process is checked in every interval, as its memory is still growing. */
-static void test_young_grows(void **state)
+TEST(test_young_grows)
 {
-	(void)state;
 	fake_process(fake, 300, 1)->rss_kb = 1024;
 	run_all(0.5);
 	assert_managed(300, false);
@@ -150,9 +139,8 @@ static void test_young_grows(void **state)
 
 /* Managed processes grow too: the size of their memory is read again whenever their age has
  * doubled. */
-static void test_memory_of_young_processes_is_read(void **state)
+TEST(test_memory_of_young_processes_is_read)
 {
-	(void)state;
 	fake_process(fake, 300, 1)->rss_kb = 65536;
 	run_all(0.5);
 	assert_managed(300, true);
@@ -162,9 +150,8 @@ static void test_memory_of_young_processes_is_read(void **state)
 	assert_int_equal(member(300)->process->rss_bytes, 1048576ULL << 10);
 }
 
-static void test_configured_size(void **state)
+TEST(test_configured_size)
 {
-	(void)state;
 	config->targets.min_rss_mb = 2000;
 	run_all(0.5);
 	assert_managed(100, false);
@@ -174,15 +161,14 @@ static void test_configured_size(void **state)
 	assert_managed(100, true);
 }
 
-static void test_unknown_cpu_share(void **state)
+TEST(test_unknown_cpu_share)
 {
-	(void)state;
 	run_all((double)NAN);
 	assert_managed(100, true);
 	assert_true(isnan(member(100)->process->cpu_share));
 }
 
-static void test_vanished(void **state)
+TEST(test_vanished)
 {
 	struct nm_figures figures[] = {
 		{.pid = 100, .tid = 101, .run_samples = 1, .run_share = 0.9},
@@ -190,7 +176,6 @@ static void test_vanished(void **state)
 		{.pid = 900, .tid = 900, .run_samples = 1, .run_share = 0.9},
 		{.pid = UINT32_MAX, .tid = UINT32_MAX, .run_samples = 1, .run_share = 0.9},
 	};
-	(void)state;
 	assert_int_equal(nm_roster_update(roster, figures, NM_ARRAY_SIZE(figures), fake->now_ns),
 			 0);
 	assert_managed(101, true);
@@ -220,18 +205,16 @@ static void target(struct nm_target_list *list, const char *command, const char 
 	};
 }
 
-static void test_include_by_command(void **state)
+TEST(test_include_by_command)
 {
-	(void)state;
 	target(&config->targets.include, "prog1*", NULL, NULL);
 	run_all(0.5);
 	assert_managed(101, true);
 	assert_managed(200, false);
 }
 
-static void test_exclude_takes_precedence(void **state)
+TEST(test_exclude_takes_precedence)
 {
-	(void)state;
 	target(&config->targets.include, "prog*", NULL, NULL);
 	target(&config->targets.exclude, "prog200", NULL, NULL);
 	run_all(0.5);
@@ -239,9 +222,8 @@ static void test_exclude_takes_precedence(void **state)
 	assert_managed(200, false);
 }
 
-static void test_by_unit(void **state)
+TEST(test_by_unit)
 {
-	(void)state;
 	fake_move(fake, 100, "/system.slice/db@one.service/worker");
 	fake_move(fake, 200, "/user.slice/db.scope");
 	target(&config->targets.include, NULL, "db@*.service", NULL);
@@ -250,9 +232,8 @@ static void test_by_unit(void **state)
 	assert_managed(200, false);
 }
 
-static void test_by_user(void **state)
+TEST(test_by_user)
 {
-	(void)state;
 	fake_get(fake, 200)->uid = 0;
 	target(&config->targets.exclude, "prog*", NULL, "0");
 	run_all(0.5);
@@ -264,9 +245,8 @@ static void test_by_user(void **state)
 	assert_managed(100, true);
 }
 
-static void test_hostile_name(void **state)
+TEST(test_hostile_name)
 {
-	(void)state;
 	snprintf(fake_get(fake, 100)->comm, 16, ") R 1\n\x1b[2J\xff");
 	target(&config->targets.exclude, ") R 1*", NULL, NULL);
 	run_all(0.5);
@@ -280,9 +260,8 @@ static void test_hostile_name(void **state)
 }
 
 /* A new name may match other targets. */
-static void test_rename(void **state)
+TEST(test_rename)
 {
-	(void)state;
 	target(&config->targets.exclude, "quiet", NULL, NULL);
 	run_all(0.5);
 	assert_managed(100, true);
@@ -296,17 +275,15 @@ static void test_rename(void **state)
 
 /* ---- unmanaged threads ---- */
 
-static void test_kernel_threads(void **state)
+TEST(test_kernel_threads)
 {
-	(void)state;
 	fake_get(fake, 200)->flags = FAKE_KTHREAD;
 	run_all(0.5);
 	assert_managed(200, false);
 }
 
-static void test_realtime_threads(void **state)
+TEST(test_realtime_threads)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_LBMA;
 	fake_get(fake, 101)->policy = SCHED_FIFO;
 	fake_get(fake, 102)->policy = SCHED_DEADLINE;
@@ -325,9 +302,8 @@ static void test_realtime_threads(void **state)
 	assert_managed(100, false);
 }
 
-static void test_ourselves(void **state)
+TEST(test_ourselves)
 {
-	(void)state;
 	fake_process(fake, (uint32_t)getpid(), 1);
 	snprintf(fake_get(fake, 200)->comm, 16, "numa-migrd-help");
 	run_all(0.5);
@@ -337,9 +313,8 @@ static void test_ourselves(void **state)
 }
 
 /* A process started by systemd for us has its unit before its name. */
-static void test_ourselves_by_unit(void **state)
+TEST(test_ourselves_by_unit)
 {
-	(void)state;
 	snprintf(fake_get(fake, 100)->comm, 16, "(d-worker)");
 	snprintf(fake_get(fake, 100)->cgroup, sizeof(fake_get(fake, 100)->cgroup),
 		 "/system.slice/system-numa\\x2dmigrd.slice/numa-migrd-worker@7.service");
@@ -350,9 +325,8 @@ static void test_ourselves_by_unit(void **state)
 	assert_managed(200, false);
 }
 
-static void test_pinned(void **state)
+TEST(test_pinned)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_LBMA;
 	fake_pin(fake, 101, fake_cpus(2, 3)); /* one node */
 	fake_pin(fake, 102, fake_cpus(3, 4)); /* two */
@@ -364,9 +338,8 @@ static void test_pinned(void **state)
 }
 
 /* The kernel refuses the affinity of threads that it creates within a program: io_uring, vhost. */
-static void test_affinity_that_nobody_may_set(void **state)
+TEST(test_affinity_that_nobody_may_set)
 {
-	(void)state;
 	fake_get(fake, 101)->flags = NM_PROC_NO_AFFINITY | 0x10; /* PF_IO_WORKER */
 	fake_get(fake, 102)->flags = 0x4000;			 /* PF_USER_WORKER alone */
 	run_all(0.5);
@@ -379,9 +352,8 @@ static void test_affinity_that_nobody_may_set(void **state)
 }
 
 /* If pages are sampled, its accesses count, but it stays where its owner has pinned it. */
-static void test_pinned_with_pages(void **state)
+TEST(test_pinned_with_pages)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_LBMA;
 	config->pages.policy = NM_PAGES_WATCH;
 	fake_pin(fake, 101, fake_cpus(2, 3));
@@ -395,9 +367,8 @@ static void test_pinned_with_pages(void **state)
 }
 
 /* Policy "auto" places a process as a whole, so that threads which it must not move count. */
-static void test_all_threads_count_with_auto(void **state)
+TEST(test_all_threads_count_with_auto)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_AUTO;
 	fake_pin(fake, 101, fake_cpus(2, 3));
 	fake_get(fake, 102)->policy = SCHED_FIFO;
@@ -428,9 +399,8 @@ static void exit_leader(void)
 }
 
 /* It stays managed, and so it is if it was never seen with its first thread. */
-static void test_a_process_outlives_its_first_thread(void **state)
+TEST(test_a_process_outlives_its_first_thread)
 {
-	(void)state;
 	run_all(0.5);
 	exit_leader();
 	for (unsigned i = 0; i < 30; i++)
@@ -441,9 +411,8 @@ static void test_a_process_outlives_its_first_thread(void **state)
 	assert_string_equal(member(101)->process->comm, "prog100");
 }
 
-static void test_a_process_without_its_first_thread_is_managed(void **state)
+TEST(test_a_process_without_its_first_thread_is_managed)
 {
-	(void)state;
 	exit_leader();
 	run_all(0.5);
 	run_all(0.5);
@@ -463,9 +432,8 @@ static void test_a_process_without_its_first_thread_is_managed(void **state)
 /* ---- affinities ---- */
 
 /* With threaded cgroups, a thread may be in another cpuset than its process. */
-static void test_the_cpuset_of_a_thread_is_its_own(void **state)
+TEST(test_the_cpuset_of_a_thread_is_its_own)
 {
-	(void)state;
 	for (unsigned named = 0; named < 2; named++) {
 		fake->names_cpusets = named > 0;
 		fake_cpuset(fake, "/job", fake_cpus(0, 5));
@@ -490,9 +458,8 @@ static void test_the_cpuset_of_a_thread_is_its_own(void **state)
 }
 
 /* SECURITY: container */
-static void test_unrestricted_in_cpuset(void **state)
+TEST(test_unrestricted_in_cpuset)
 {
-	(void)state;
 	fake_cpuset(fake, "/job", fake_cpus(0, 3));
 	fake_move(fake, 100, "/job/a");
 	fake_pin(fake, 102, fake_cpus(0, 2));
@@ -505,9 +472,8 @@ static void test_unrestricted_in_cpuset(void **state)
 
 /* A thread pinned to all online CPUs stays so when more come online; an unpinned one may use
  * them. */
-static void test_pinning_to_all_online_cpus_is_kept(void **state)
+TEST(test_pinning_to_all_online_cpus_is_kept)
 {
-	(void)state;
 	uint64_t online = fake->online & ~(UINT64_C(1) << 7);
 	fake_pin(fake, 102, online);
 	fake->online = online;
@@ -518,9 +484,8 @@ static void test_pinning_to_all_online_cpus_is_kept(void **state)
 	assert_int_equal(fake_from_bitmap(member(102)->original), online);
 }
 
-static void test_moving_when_adopted(void **state)
+TEST(test_moving_when_adopted)
 {
-	(void)state;
 	fake_pin(fake, 101, fake_cpus(2, 3));
 	narrowed_tid = 101;
 	narrowed_original = fake_cpus(0, 5);
@@ -531,9 +496,8 @@ static void test_moving_when_adopted(void **state)
 }
 
 /* The affinity of a move is not taken for that of the owner. */
-static void test_moving(void **state)
+TEST(test_moving)
 {
-	(void)state;
 	run_all(0.5);
 	moving_tid = 101;
 	(void)fake_set_mask(fake, 101, fake_cpus(2, 3));
@@ -543,9 +507,8 @@ static void test_moving(void **state)
 	assert_int_equal(fake_from_bitmap(member(101)->original), ALL);
 }
 
-static void test_recheck(void **state)
+TEST(test_recheck)
 {
-	(void)state;
 	run_all(0.5);
 	fake_pin(fake, 101, fake_cpus(0, 4));
 	run_all(0.5);
@@ -562,46 +525,4 @@ static void test_recheck(void **state)
 	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(1, 6));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_adoption),
-		TEST(test_process_age),
-		TEST(test_a_start_time_is_stable),
-		TEST(test_too_little_cpu_time),
-		TEST(test_idle_is_not_read),
-		TEST(test_no_flicker),
-		TEST(test_too_small_for_a_home),
-		TEST(huge_pages_count_as_memory),
-		TEST(test_young_grows),
-		TEST(test_memory_of_young_processes_is_read),
-		TEST(test_configured_size),
-		TEST(test_unknown_cpu_share),
-		TEST(test_vanished),
-		TEST(test_include_by_command),
-		TEST(test_exclude_takes_precedence),
-		TEST(test_by_unit),
-		TEST(test_by_user),
-		TEST(test_hostile_name),
-		TEST(test_rename),
-		TEST(test_kernel_threads),
-		TEST(test_realtime_threads),
-		TEST(test_ourselves),
-		TEST(test_ourselves_by_unit),
-		TEST(test_pinned),
-		TEST(test_affinity_that_nobody_may_set),
-		TEST(test_pinned_with_pages),
-		TEST(test_a_process_outlives_its_first_thread),
-		TEST(test_a_process_without_its_first_thread_is_managed),
-		TEST(test_the_cpuset_of_a_thread_is_its_own),
-		TEST(test_all_threads_count_with_auto),
-		TEST(test_unrestricted_in_cpuset),
-		TEST(test_pinning_to_all_online_cpus_is_kept),
-		TEST(test_moving_when_adopted),
-		TEST(test_moving),
-		TEST(test_recheck),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of known processes and threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "roster_fixture.h"
 
 /* ---- events ---- */
 
-static void test_exit(void **state)
+TEST(test_exit)
 {
-	(void)state;
 	run_all(0.5);
 	fake_exit(fake, 101);
 	drain();
@@ -25,9 +22,8 @@ static void test_exit(void **state)
 
 /* Short-lived processes leave no entries. */
 /* A managed process is not shown after its last thread has exited. */
-static void test_exit_of_all_threads(void **state)
+TEST(test_exit_of_all_threads)
 {
-	(void)state;
 	run_all(0.5);
 	for (uint32_t tid = 100; tid <= 102; tid++)
 		fake_exit(fake, tid);
@@ -37,9 +33,8 @@ static void test_exit_of_all_threads(void **state)
 	assert_non_null(nm_roster_process(roster, 200));
 }
 
-static void test_churn(void **state)
+TEST(test_churn)
 {
-	(void)state;
 	for (uint32_t pid = 1000; pid < 3000; pid++) {
 		fake_fork(fake, 200, pid);
 		run_one(pid, pid, 0.01);
@@ -62,9 +57,8 @@ static void add_user(uint32_t first, unsigned count, uint64_t rss_kb)
 /* The kernel takes long to write the status of a process in many groups: it is read only to plan a
  * home, and for the affinity of a thread that may be moved. */
 /* SECURITY: many-groups-of-a-process */
-static void the_status_of_others_is_not_read(void **state)
+TEST(the_status_of_others_is_not_read)
 {
-	(void)state;
 	config->threads.policy = NM_POLICY_BALANCE;
 	add_user(1000, 20, 64);
 	for (unsigned interval = 0; interval < 12; interval++)
@@ -79,9 +73,8 @@ static void the_status_of_others_is_not_read(void **state)
 }
 
 /* SECURITY: many-groups-of-a-process */
-static void test_many_groups(void **state)
+TEST(test_many_groups)
 {
-	(void)state;
 	add_user(1000, 20, fake_get(fake, 200)->rss_kb);
 	for (unsigned interval = 1; interval <= 3; interval++) {
 		run_all(0.5);
@@ -93,9 +86,8 @@ static void test_many_groups(void **state)
 
 /* Each thread of a process has its own groups. */
 /* SECURITY: many-groups-of-a-process */
-static void test_many_groups_of_threads(void **state)
+TEST(test_many_groups_of_threads)
 {
-	(void)state;
 	fake_fork(fake, 200, 1000);
 	fake_move(fake, 1000, "/user.slice/user-1000.slice/session-1.scope");
 	for (uint32_t tid = 1001; tid < 1020; tid++)
@@ -111,9 +103,8 @@ static void test_many_groups_of_threads(void **state)
 }
 
 /* An exec starts a new program: its threads, age and eligibility are read again. */
-static void test_exec(void **state)
+TEST(test_exec)
 {
-	(void)state;
 	run_all(0.5);
 	fake_sleep(fake, 100);
 	uint64_t exec_ns = fake->now_ns;
@@ -127,9 +118,8 @@ static void test_exec(void **state)
 	assert_int_equal(member(100)->adopted_ns, fake->now_ns);
 }
 
-static void test_reused_thread_number(void **state)
+TEST(test_reused_thread_number)
 {
-	(void)state;
 	run_all(0.5);
 	uint64_t start_ticks = member(101)->start_ticks;
 	fake_exit(fake, 101);
@@ -141,9 +131,8 @@ static void test_reused_thread_number(void **state)
 }
 
 /* The records were lost: /proc shows it when it is read again. */
-static void test_reused_thread_number_unseen(void **state)
+TEST(test_reused_thread_number_unseen)
 {
-	(void)state;
 	run_all(0.5);
 	uint64_t start_ticks = member(101)->start_ticks;
 	fake_exit(fake, 101);
@@ -154,9 +143,8 @@ static void test_reused_thread_number_unseen(void **state)
 	assert_true(member(101)->start_ticks > start_ticks);
 }
 
-static void test_number_moves_to_other_process(void **state)
+TEST(test_number_moves_to_other_process)
 {
-	(void)state;
 	run_all(0.5);
 	fake_exit(fake, 101);
 	fake_clone(fake, 200, 101);
@@ -166,9 +154,8 @@ static void test_number_moves_to_other_process(void **state)
 	assert_ptr_equal(member(101)->process, member(200)->process);
 }
 
-static void test_reused_process_number_unseen(void **state)
+TEST(test_reused_process_number_unseen)
 {
-	(void)state;
 	run_all(0.5);
 	fake_kill(fake, 200);
 	fake_process(fake, 200, 1)->rss_kb = 4;
@@ -180,9 +167,8 @@ static void test_reused_process_number_unseen(void **state)
 }
 
 /* Also if its data was to be read again after an exec. */
-static void test_reused_process_number_after_exec(void **state)
+TEST(test_reused_process_number_after_exec)
 {
-	(void)state;
 	run_all(0.5);
 	fake_exec(fake, 200);
 	drain();
@@ -196,9 +182,8 @@ static void test_reused_process_number_after_exec(void **state)
 }
 
 /* Records are read between ticks and may be newer than the next tick. */
-static void test_record_newer_than_tick(void **state)
+TEST(test_record_newer_than_tick)
 {
-	(void)state;
 	run_all(0.5);
 	fake->now_ns += 5 * SECOND;
 	fake_exec(fake, 200);
@@ -213,9 +198,8 @@ static void test_record_newer_than_tick(void **state)
 	assert_managed(100, true);
 }
 
-static void test_silence(void **state)
+TEST(test_silence)
 {
-	(void)state;
 	run_all(0.5);
 	moving_tid = 101;
 	for (int i = 0; i < 59; i++)
@@ -232,9 +216,8 @@ static void test_silence(void **state)
 
 /* ---- released ---- */
 
-static void test_externally_changed_affinity(void **state)
+TEST(test_externally_changed_affinity)
 {
-	(void)state;
 	run_all(0.5);
 	nm_roster_give_back(roster, 101, start_of(101));
 	nm_roster_give_back(roster, 999, start_of(999));
@@ -258,9 +241,8 @@ static void test_externally_changed_affinity(void **state)
 	assert_managed(101, true);
 }
 
-static void test_release(void **state)
+TEST(test_release)
 {
-	(void)state;
 	run_all(0.5);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	assert_managed(100, false);
@@ -281,9 +263,8 @@ static void test_release(void **state)
 }
 
 /* A release applies to one process, not to its number. */
-static void test_released_number_reused(void **state)
+TEST(test_released_number_reused)
 {
-	(void)state;
 	run_all(0.5);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
 	fake_kill(fake, 200);
@@ -295,9 +276,8 @@ static void test_released_number_reused(void **state)
 }
 
 /* Released before it was ever eligible. */
-static void test_release_of_the_idle(void **state)
+TEST(test_release_of_the_idle)
 {
-	(void)state;
 	config->targets.min_cpu_percent = 50;
 	run_all(0.01);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
@@ -309,9 +289,8 @@ static void test_release_of_the_idle(void **state)
 
 /* ---- temporary errors of /proc ---- */
 
-static void test_no_descriptors(void **state)
+TEST(test_no_descriptors)
 {
-	(void)state;
 	run_all(0.5);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
 	run_none(10);
@@ -327,9 +306,8 @@ static void test_no_descriptors(void **state)
 	assert_int_equal(nm_roster_counts(roster).threads_known, 3);
 }
 
-static void test_any_call_fails(void **state)
+TEST(test_any_call_fails)
 {
-	(void)state;
 	for (unsigned nth = 1; nth < 60; nth++) {
 		fake_fail(fake, FAKE_OPS, nth, 1, EIO);
 		run_all(0.5);
@@ -342,9 +320,8 @@ static void test_any_call_fails(void **state)
 
 /* ---- others ---- */
 
-static void test_bar(void **state)
+TEST(test_bar)
 {
-	(void)state;
 	run_all(0.5);
 	nm_roster_bar(roster, 101, start_of(101), 77);
 	nm_roster_bar(roster, 999, start_of(999), 77);
@@ -359,9 +336,8 @@ static void test_bar(void **state)
 }
 
 /* The end of an evaluation does not end a cooldown. */
-static void test_hold(void **state)
+TEST(test_hold)
 {
-	(void)state;
 	run_all(0.5);
 	nm_roster_bar(roster, 101, start_of(101), 77);
 	nm_roster_hold(roster, 101, start_of(101), 90);
@@ -373,9 +349,8 @@ static void test_hold(void **state)
 }
 
 /* sched_getaffinity(2) omits offline CPUs; the restored affinity includes them. */
-static void test_original_with_offline_cpus(void **state)
+TEST(test_original_with_offline_cpus)
 {
-	(void)state;
 	fake_pin(fake, 101, fake_cpus(0, 5));
 	fake->online = fake->all & ~fake_cpus(4, 4);
 	hwloc_bitmap_clr(topology->online, 4);
@@ -389,9 +364,8 @@ static void test_original_with_offline_cpus(void **state)
 }
 
 /* A decision about a thread does not affect another one with its number. */
-static void test_bar_does_not_apply_to_a_reused_number(void **state)
+TEST(test_bar_does_not_apply_to_a_reused_number)
 {
-	(void)state;
 	uint64_t earlier = start_of(101);
 	fake_exit(fake, 101);
 	fake_sleep(fake, 100);
@@ -413,10 +387,9 @@ static void test_bar_does_not_apply_to_a_reused_number(void **state)
 	assert_managed(101, false);
 }
 
-static void test_new_topology(void **state)
+TEST(test_new_topology)
 {
 	struct nm_topology *flat = machine_topology(1, 8);
-	(void)state;
 	run_all(0.5);
 	nm_roster_configure(roster, flat, config);
 	run_all(0.5);
@@ -429,10 +402,9 @@ static void test_new_topology(void **state)
 
 /* Threads that may run on every usable CPU: reported with the affinity, and again when the CPUs
  * change. */
-static void test_unrestricted_threads(void **state)
+TEST(test_unrestricted_threads)
 {
 	struct nm_topology *larger = machine_topology(4, 16);
-	(void)state;
 	fake_pin(fake, 101, fake_cpus(0, 5));
 	run_all(0.5);
 	assert_true(member(102)->everywhere);
@@ -444,37 +416,4 @@ static void test_unrestricted_threads(void **state)
 	nm_topology_free(larger);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_exit),
-		TEST(test_exit_of_all_threads),
-		TEST(test_churn),
-		TEST(the_status_of_others_is_not_read),
-		TEST(test_many_groups),
-		TEST(test_many_groups_of_threads),
-		TEST(test_exec),
-		TEST(test_reused_thread_number),
-		TEST(test_reused_thread_number_unseen),
-		TEST(test_number_moves_to_other_process),
-		TEST(test_reused_process_number_unseen),
-		TEST(test_reused_process_number_after_exec),
-		TEST(test_record_newer_than_tick),
-		TEST(test_silence),
-		TEST(test_externally_changed_affinity),
-		TEST(test_release),
-		TEST(test_released_number_reused),
-		TEST(test_release_of_the_idle),
-		TEST(test_no_descriptors),
-		TEST(test_any_call_fails),
-		TEST(test_unrestricted_threads),
-		TEST(test_bar),
-		TEST(test_hold),
-		TEST(test_original_with_offline_cpus),
-		TEST(test_bar_does_not_apply_to_a_reused_number),
-		TEST(test_new_topology),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

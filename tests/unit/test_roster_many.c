@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Any number of threads: all are examined in turn, and each interval takes bounded time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../support/fake_ask.h"
 #include "../../src/tasks/roster_internal.h"
+#include "../support/fake_ask.h"
 #include "../support/machine.h"
 
 #define PID 1000U
@@ -107,14 +105,13 @@ static unsigned interval(struct nm_roster *roster)
 }
 
 /* SECURITY: managed, many-threads */
-static void all_threads_are_examined_in_turn(void **state)
+TEST(all_threads_are_examined_in_turn)
 {
 	struct nm_platform platform = {.ops = &ops};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;
 	nm_auto(nm_roster_freep) struct nm_roster *roster = NULL;
-	(void)state;
 	assert_int_equal(nm_config_default(&config), 0);
 	config->targets.min_cpu_percent = 0;
 	config->targets.min_rss_mb = 1;
@@ -144,10 +141,4 @@ static void all_threads_are_examined_in_turn(void **state)
 	assert_int_equal(nm_roster_counts(roster).threads_managed, THREADS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_threads_are_examined_in_turn),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that were released to their owner stay so over a restart of the service, and no other
  * threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
 
 #include "fixture.h"
 #include "roster_fixture.h"
@@ -51,17 +49,15 @@ static void restart(void)
 	assert_int_equal(load(BOOT), 0);
 }
 
-static void no_file_is_written_without_released_threads(void **state)
+TEST(no_file_is_written_without_released_threads)
 {
-	(void)state;
 	restart();
 	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), -1);
 	assert_managed(100, true);
 }
 
-static void a_release_outlives_the_daemon(void **state)
+TEST(a_release_outlives_the_daemon)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	restart();
@@ -72,9 +68,8 @@ static void a_release_outlives_the_daemon(void **state)
 	assert_managed(101, false);
 }
 
-static void a_changed_affinity_ends_the_home(void **state)
+TEST(a_changed_affinity_ends_the_home)
 {
-	(void)state;
 	run_all(1);
 	nm_roster_give_back(roster, 101, start_of(101));
 	restart();
@@ -83,9 +78,8 @@ static void a_changed_affinity_ends_the_home(void **state)
 	assert_managed(102, true);
 }
 
-static void a_thread_id_is_not_a_process(void **state)
+TEST(a_thread_id_is_not_a_process)
 {
-	(void)state;
 	run_all(1);
 	nm_roster_give_back(roster, 100, start_of(100));
 	restart();
@@ -93,9 +87,8 @@ static void a_thread_id_is_not_a_process(void **state)
 	assert_managed(101, true);
 }
 
-static void a_reused_number_is_a_different_process(void **state)
+TEST(a_reused_number_is_a_different_process)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
 	save();
@@ -106,9 +99,8 @@ static void a_reused_number_is_a_different_process(void **state)
 	assert_managed(200, true);
 }
 
-static void marks_vanish_with_the_process(void **state)
+TEST(marks_vanish_with_the_process)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
@@ -121,9 +113,8 @@ static void marks_vanish_with_the_process(void **state)
 	assert_non_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 100 "));
 }
 
-static void records_of_another_boot_are_dropped(void **state)
+TEST(records_of_another_boot_are_dropped)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	save();
@@ -131,10 +122,9 @@ static void records_of_another_boot_are_dropped(void **state)
 	assert_managed(100, true);
 }
 
-static void damaged_lines_are_skipped_and_reported(void **state)
+TEST(damaged_lines_are_skipped_and_reported)
 {
 	char text[512];
-	(void)state;
 	snprintf(text, sizeof(text),
 		 "numa-migrd-given-back 4 " BOOT
 		 "\nprocess\nundone 101 1 0 5\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
@@ -149,9 +139,8 @@ static void damaged_lines_are_skipped_and_reported(void **state)
 	assert_int_equal(load(BOOT), -EBADMSG);
 }
 
-static void marks_are_not_writable_by_others(void **state)
+TEST(marks_are_not_writable_by_others)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	save();
@@ -160,9 +149,8 @@ static void marks_are_not_writable_by_others(void **state)
 	assert_managed(100, true);
 }
 
-static void the_file_is_written_on_change(void **state)
+TEST(the_file_is_written_on_change)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	save();
@@ -174,9 +162,8 @@ static void the_file_is_written_on_change(void **state)
 	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), 0);
 }
 
-static void failed_saves_are_retried(void **state)
+TEST(failed_saves_are_retried)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	fixture_directory(root, NM_ROSTER_MEMORY_NAME ".new/in-the-way");
@@ -197,9 +184,8 @@ static size_t lines(void)
 }
 
 /* A program whose short-lived threads all pin themselves. */
-static void exited_threads_do_not_accumulate(void **state)
+TEST(exited_threads_do_not_accumulate)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
 	for (unsigned i = 0; i < 300; i++) {
@@ -216,9 +202,8 @@ static void exited_threads_do_not_accumulate(void **state)
 }
 
 /* Exited threads are evicted; manual releases and running threads stay. */
-static void running_threads_are_evicted_after_exited_ones(void **state)
+TEST(running_threads_are_evicted_after_exited_ones)
 {
-	(void)state;
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 200), 0);
 	nm_roster_give_back(roster, 101, start_of(101));
@@ -244,18 +229,18 @@ static int open_nothing(struct nm_platform *platform, int below, const char *pat
 
 /* Running threads of another container that pin themselves displace none of ours. */
 /* SECURITY: quota */
-static void other_domains_do_not_displace_entries(void **state)
+TEST(other_domains_do_not_displace_entries)
 {
 	const size_t size = 6000 * 64;
 	nm_autofree char *text = malloc(size);
 	size_t length = (size_t)snprintf(text, size, "numa-migrd-given-back 4 " BOOT "\n");
 
-	(void)state;
 	assert_non_null(text);
 	length += (size_t)snprintf(text + length, size - length, "thread 101 %llu 7 0\n",
 				   (unsigned long long)start_of(101));
 	for (unsigned i = 0; i < 5000; i++)
-		length += (size_t)snprintf(text + length, size - length, "thread %u 1 8 0\n", 1000 + i);
+		length += (size_t)snprintf(text + length, size - length, "thread %u 1 8 0\n",
+					   1000 + i);
 	assert_true(length < size);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	const struct nm_platform_ops *ops = fake->platform.ops;
@@ -269,25 +254,4 @@ static void other_domains_do_not_displace_entries(void **state)
 	assert_managed(100, true);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(no_file_is_written_without_released_threads),
-		TEST(a_release_outlives_the_daemon),
-		TEST(a_changed_affinity_ends_the_home),
-		TEST(a_thread_id_is_not_a_process),
-		TEST(a_reused_number_is_a_different_process),
-		TEST(marks_vanish_with_the_process),
-		TEST(records_of_another_boot_are_dropped),
-		TEST(damaged_lines_are_skipped_and_reported),
-		TEST(marks_are_not_writable_by_others),
-		TEST(the_file_is_written_on_change),
-		TEST(failed_saves_are_retried),
-		TEST(exited_threads_do_not_accumulate),
-		TEST(running_threads_are_evicted_after_exited_ones),
-		TEST(other_domains_do_not_displace_entries),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The program of a process whose exclusion depends on it is queried once, and nothing waits for the
  * answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP begin
+#define TEAR_DOWN end
+#include "../support/test.h"
 
 #include "numa-migrd/exclusions.h"
 #include "roster_fixture.h"
@@ -53,9 +51,8 @@ static int end(void **state)
 	return r;
 }
 
-static void each_program_is_asked_once(void **state)
+TEST(each_program_is_asked_once)
 {
-	(void)state;
 	uint64_t before = fake_asked.tickets;
 	run_all(0.5);
 	assert_program(100, COMPUTES);
@@ -67,17 +64,15 @@ static void each_program_is_asked_once(void **state)
 	assert_int_equal(fake_asked.tickets - before, 2);
 }
 
-static void unmanaged_processes_are_not_queried(void **state)
+TEST(unmanaged_processes_are_not_queried)
 {
-	(void)state;
 	uint64_t before = fake_asked.tickets;
 	run_all(0.0001);
 	assert_int_equal(fake_asked.tickets, before);
 }
 
-static void programs_that_decide_nothing_are_not_queried(void **state)
+TEST(programs_that_decide_nothing_are_not_queried)
 {
-	(void)state;
 	uint64_t before = fake_asked.tickets;
 	fake_get(fake, 200)->ns_pid = 0;
 	for (unsigned i = 0; i < 100; i++)
@@ -86,9 +81,8 @@ static void programs_that_decide_nothing_are_not_queried(void **state)
 	assert_int_equal(fake_asked.tickets - before, 1);
 }
 
-static void a_new_program_is_queried(void **state)
+TEST(a_new_program_is_queried)
 {
-	(void)state;
 	run_all(0.5);
 	fake_asked.program = (int)reaper();
 	fake_exec(fake, 101);
@@ -102,9 +96,8 @@ static void a_new_program_is_queried(void **state)
 }
 
 /* The record of its exec was lost; its new name shows it when it is read again. */
-static void a_new_name_means_a_new_program(void **state)
+TEST(a_new_name_means_a_new_program)
 {
-	(void)state;
 	run_all(0.5);
 	fake_asked.program = (int)reaper();
 	(void)snprintf(fake_get(fake, 100)->comm, sizeof(fake_get(fake, 100)->comm), "java");
@@ -115,9 +108,8 @@ static void a_new_name_means_a_new_program(void **state)
 }
 
 /* A program may change its name all the time, but what is known stays until the next query. */
-static void name_changes_are_checked_once_a_minute(void **state)
+TEST(name_changes_are_checked_once_a_minute)
 {
-	(void)state;
 	run_all(0.5);
 	uint64_t before = fake_asked.tickets;
 	for (unsigned i = 0; i < 300; i++) {
@@ -132,9 +124,8 @@ static void name_changes_are_checked_once_a_minute(void **state)
 }
 
 /* SECURITY: quota */
-static void an_unanswered_query_is_soon_repeated(void **state)
+TEST(an_unanswered_query_is_soon_repeated)
 {
-	(void)state;
 	fake_asked.hangs = true;
 	run_all(0.5);
 	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
@@ -158,9 +149,8 @@ static void an_unanswered_query_is_soon_repeated(void **state)
 	assert_program(100, COMPUTES);
 }
 
-static void an_unreadable_program_is_queried_again(void **state)
+TEST(an_unreadable_program_is_queried_again)
 {
-	(void)state;
 	fake_asked.program = -EPERM;
 	run_all(0.5);
 	uint64_t asked = fake_asked.tickets;
@@ -176,9 +166,8 @@ static void an_unreadable_program_is_queried_again(void **state)
 
 /* For any number of processes, one domain has at most four of eight queries at a time. */
 /* SECURITY: quota */
-static void queries_in_progress_are_limited(void **state)
+TEST(queries_in_progress_are_limited)
 {
-	(void)state;
 	for (uint32_t pid = 300; pid < 320; pid++) {
 		fake_process(fake, pid, 1);
 		make_first(pid);
@@ -204,9 +193,8 @@ static void queries_in_progress_are_limited(void **state)
 }
 
 /* The query about the former owner of a reused number is cancelled. */
-static void the_end_of_a_process_cancels_its_query(void **state)
+TEST(the_end_of_a_process_cancels_its_query)
 {
-	(void)state;
 	fake_asked.hangs = true;
 	run_all(0.5);
 	assert_int_equal(fake_asked.open, 2);
@@ -217,30 +205,11 @@ static void the_end_of_a_process_cancels_its_query(void **state)
 }
 
 /* end() checks that none is left. */
-static void the_roster_closes_its_queries(void **state)
+TEST(the_roster_closes_its_queries)
 {
-	(void)state;
 	fake_asked.hangs = true;
 	run_all(0.5);
 	assert_int_equal(fake_asked.open, 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_program_is_asked_once),
-		TEST(unmanaged_processes_are_not_queried),
-		TEST(programs_that_decide_nothing_are_not_queried),
-		TEST(a_new_program_is_queried),
-		TEST(a_new_name_means_a_new_program),
-		TEST(name_changes_are_checked_once_a_minute),
-		TEST(an_unanswered_query_is_soon_repeated),
-		TEST(an_unreadable_program_is_queried_again),
-		TEST(queries_in_progress_are_limited),
-		TEST(the_end_of_a_process_cancels_its_query),
-		TEST(the_roster_closes_its_queries),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes of cgroups: which processes are managed, and how soon a change applies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up_attributes
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "roster_fixture.h"
 
@@ -37,9 +35,8 @@ static void ten_seconds(void)
 		interval();
 }
 
-static void test_off_and_back(void **state)
+TEST(test_off_and_back)
 {
-	(void)state;
 	interval();
 	assert_managed(101, true);
 	fake_set_attribute(fake, "/a.slice", "off");
@@ -54,9 +51,8 @@ static void test_off_and_back(void **state)
 }
 
 /* Also for a sleeping process, as its threads may be assigned. */
-static void test_off_asleep(void **state)
+TEST(test_off_asleep)
 {
-	(void)state;
 	interval();
 	fake_set_attribute(fake, "/a.slice/x.service", "off");
 	run_none(10);
@@ -65,9 +61,8 @@ static void test_off_asleep(void **state)
 }
 
 /* Sleep alone changes nothing: the process keeps its assignments. */
-static void test_asleep(void **state)
+TEST(test_asleep)
 {
-	(void)state;
 	interval();
 	run_none(30);
 	assert_managed(101, true);
@@ -76,9 +71,8 @@ static void test_asleep(void **state)
 
 /* The attributes are read when a process is checked, once in ten seconds, also if it sleeps. */
 /* SECURITY: many-groups */
-static void test_reads_in_ten_seconds(void **state)
+TEST(test_reads_in_ten_seconds)
 {
-	(void)state;
 	fake_group(fake, "/other");
 	interval();
 	assert_int_equal(fake->attribute_reads, 5);
@@ -87,9 +81,8 @@ static void test_reads_in_ten_seconds(void **state)
 }
 
 /* With longer intervals the attribute is read in each. */
-static void test_long_intervals(void **state)
+TEST(test_long_intervals)
 {
-	(void)state;
 	interval();
 	for (unsigned i = 0; i < 4; i++) {
 		fake_set_attribute(fake, "/a.slice", i % 2 ? NULL : "off");
@@ -100,9 +93,8 @@ static void test_long_intervals(void **state)
 }
 
 /* Attributes of a process that is too small to be managed are not read. */
-static void test_attributes_of_small_processes_are_not_read(void **state)
+TEST(test_attributes_of_small_processes_are_not_read)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice", "off");
 	run_all(0.01);
 	run_all(0.01);
@@ -113,9 +105,8 @@ static void test_attributes_of_small_processes_are_not_read(void **state)
 	assert_int_equal(fake->attribute_reads, 0);
 }
 
-static void test_observe(void **state)
+TEST(test_observe)
 {
-	(void)state;
 	interval();
 	fake_set_attribute(fake, "/a.slice", "observe");
 	ten_seconds();
@@ -140,9 +131,8 @@ static void include(const char *command)
 	reconfigure();
 }
 
-static void test_on_includes(void **state)
+TEST(test_on_includes)
 {
-	(void)state;
 	include("prog200");
 	interval();
 	assert_managed(101, false);
@@ -152,9 +142,8 @@ static void test_on_includes(void **state)
 	assert_managed(200, true);
 }
 
-static void test_exclude_takes_precedence(void **state)
+TEST(test_exclude_takes_precedence)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice", "on");
 	include("prog100");
 	config->targets.exclude = config->targets.include;
@@ -165,9 +154,8 @@ static void test_exclude_takes_precedence(void **state)
 	assert_managed(101, false);
 }
 
-static void test_only(void **state)
+TEST(test_only)
 {
-	(void)state;
 	config->targets.cgroup_attribute = NM_ATTRIBUTE_ONLY;
 	include("prog*");
 	interval();
@@ -181,10 +169,9 @@ static void test_only(void **state)
 
 /* The owner of a directory can only exclude processes; only root includes them. */
 /* SECURITY: user, attributes */
-static void test_only_root_includes_processes(void **state)
+TEST(test_only_root_includes_processes)
 {
 	static const char *const words[] = {"observe", "on", "lbma", "rubbish", "of\x1b[1m"};
-	(void)state;
 	fake_own_group(fake, "/a.slice/x.service", 1000);
 	for (int only = 0; only < 2; only++) {
 		if (only)
@@ -209,9 +196,8 @@ static void test_only_root_includes_processes(void **state)
 }
 
 /* An attribute set by root expires when another user becomes owner of the directory. */
-static void test_an_attribute_expires_with_its_owner(void **state)
+TEST(test_an_attribute_expires_with_its_owner)
 {
-	(void)state;
 	include("other");
 	fake_set_attribute(fake, "/a.slice/x.service", "observe");
 	reconfigure();
@@ -222,9 +208,8 @@ static void test_an_attribute_expires_with_its_owner(void **state)
 	assert_managed(101, false);
 }
 
-static void test_ignore(void **state)
+TEST(test_ignore)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice", "off");
 	config->targets.cgroup_attribute = NM_ATTRIBUTE_IGNORE;
 	reconfigure();
@@ -234,9 +219,8 @@ static void test_ignore(void **state)
 }
 
 /* Eligibility by size is still required. */
-static void test_on_does_not_override_size(void **state)
+TEST(test_on_does_not_override_size)
 {
-	(void)state;
 	fake_get(fake, 100)->rss_kb = 1024;
 	fake_set_attribute(fake, "/a.slice", "on");
 	ten_seconds();
@@ -244,9 +228,8 @@ static void test_on_does_not_override_size(void **state)
 }
 
 /* A process that moves to another group is detected at its next check. */
-static void test_moved(void **state)
+TEST(test_moved)
 {
-	(void)state;
 	fake_group(fake, "/off");
 	fake_set_attribute(fake, "/off", "off");
 	ten_seconds();
@@ -256,27 +239,4 @@ static void test_moved(void **state)
 	assert_managed(101, false);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_attributes, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_off_and_back),
-		TEST(test_off_asleep),
-		TEST(test_asleep),
-		TEST(test_reads_in_ten_seconds),
-		TEST(test_long_intervals),
-		TEST(test_attributes_of_small_processes_are_not_read),
-		TEST(test_observe),
-		TEST(test_on_includes),
-		TEST(test_exclude_takes_precedence),
-		TEST(test_only),
-		TEST(test_ignore),
-		TEST(test_only_root_includes_processes),
-		TEST(test_an_attribute_expires_with_its_owner),
-		TEST(test_on_does_not_override_size),
-		TEST(test_moved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The runtime directory: its required owner, and files that others may have put there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "ticks_fixture.h"
 
@@ -39,17 +37,15 @@ static int try_open(void)
 	return r;
 }
 
-static void our_own_directory_is_accepted(void **state)
+TEST(our_own_directory_is_accepted)
 {
-	(void)state;
 	assert_int_equal(try_open(), 0);
 }
 
 /* SECURITY: runtime-directory */
-static void a_directory_writable_by_others_is_refused(void **state)
+TEST(a_directory_writable_by_others_is_refused)
 {
 	static const mode_t modes[] = {0770, 0720, 0707, 0702, 01777};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(modes); i++) {
 		assert_int_equal(chmod(path, modes[i]), 0);
 		assert_int_equal(try_open(), -EPERM);
@@ -57,20 +53,18 @@ static void a_directory_writable_by_others_is_refused(void **state)
 }
 
 /* SECURITY: runtime-directory */
-static void a_link_is_refused(void **state)
+TEST(a_link_is_refused)
 {
 	char link[FIXTURE_PATH];
-	(void)state;
 	snprintf(link, sizeof(link), "%s/link", root);
 	assert_int_equal(symlink(path, link), 0);
 	setenv("RUNTIME_DIRECTORY", link, 1);
 	assert_true(try_open() < 0);
 }
 
-static void a_file_is_refused(void **state)
+TEST(a_file_is_refused)
 {
 	char file[FIXTURE_PATH];
-	(void)state;
 	fixture_file(root, "file", "");
 	snprintf(file, sizeof(file), "%s/file", root);
 	setenv("RUNTIME_DIRECTORY", file, 1);
@@ -79,10 +73,9 @@ static void a_file_is_refused(void **state)
 
 /* In a process that is not root, like the service. */
 /* SECURITY: runtime-directory */
-static void a_directory_of_another_user_is_refused(void **state)
+TEST(a_directory_of_another_user_is_refused)
 {
 	int status;
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("needs root to change the owner of a directory: skipped\n");
 		skip();
@@ -133,17 +126,15 @@ static void with_link(const char *name)
 }
 
 /* SECURITY: ledger */
-static void a_link_instead_of_the_record_is_set_aside(void **state)
+TEST(a_link_instead_of_the_record_is_set_aside)
 {
-	(void)state;
 	with_link("moves");
 	with_link("ledger");
 }
 
 /* SECURITY: new-files */
-static void links_in_the_place_of_new_files_are_replaced(void **state)
+TEST(links_in_the_place_of_new_files_are_replaced)
 {
-	(void)state;
 	with_link("moves.damaged");
 	with_link("given-back");
 	with_link("given-back.new");
@@ -151,18 +142,4 @@ static void links_in_the_place_of_new_files_are_replaced(void **state)
 	with_link("ledger.damaged");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(our_own_directory_is_accepted),
-		TEST(a_directory_writable_by_others_is_refused),
-		TEST(a_link_is_refused),
-		TEST(a_file_is_refused),
-		TEST(a_directory_of_another_user_is_refused),
-		TEST(a_link_instead_of_the_record_is_set_aside),
-		TEST(links_in_the_place_of_new_files_are_replaced),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

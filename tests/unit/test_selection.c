@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Selection of a thread: tables and figures of kMLB and of thread-aware exclusivity, and ties. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP begin
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "../support/machine.h"
 #include "numa-migrd/base.h"
@@ -100,10 +98,9 @@ static void expect_no_choice(enum nm_selection rule)
 /* ---- rules by pages ---- */
 
 /* Exclusivity, figure 2 and table 1. */
-static void test_table_1(void **state)
+TEST(test_table_1)
 {
 	enum { TASK_3, TASK_9, TASK_10 };
-	(void)state;
 	add_task(3, 7);
 	add_task(3, 3);
 	add_task(5, 10);
@@ -122,9 +119,8 @@ static void test_table_1(void **state)
  * kMLB, figures 11 to 14. Their text gives the chosen thread and its number (2 pages on the source
  * node, 7 on the other, 6 in total); the other values are ours.
  */
-static void test_kmlb_figures(void **state)
+TEST(test_kmlb_figures)
 {
-	(void)state;
 	add_task(5, 7);
 	add_task(3, 3);
 	add_task(2, 5);
@@ -134,9 +130,8 @@ static void test_kmlb_figures(void **state)
 	expect(NM_SELECTION_TOTAL_MIN, 1, 6);
 }
 
-static void test_no_remaining_pages_is_best(void **state)
+TEST(test_no_remaining_pages_is_best)
 {
-	(void)state;
 	add_task(0, 0);
 	add_task(1, 1000);
 	expect(NM_SELECTION_COST_EFFECTIVE, 1, 999);
@@ -146,9 +141,8 @@ static void test_no_remaining_pages_is_best(void **state)
 	expect(NM_SELECTION_COST_EFFECTIVE, 3, INFINITY);
 }
 
-static void test_process_without_pages_has_no_benefit(void **state)
+TEST(test_process_without_pages_has_no_benefit)
 {
-	(void)state;
 	add_task(4, 2);
 	add_task(0, 0);
 	expect(NM_SELECTION_COST_EFFECTIVE, 1, 0);
@@ -162,9 +156,8 @@ static const enum nm_selection every_rule[] = {
 	NM_SELECTION_EXCLUSIVITY_BASE, NM_SELECTION_EXCLUSIVITY,  NM_SELECTION_MOST_BENEFIT_PLUS,
 };
 
-static void test_gain_below_the_least_is_refused(void **state)
+TEST(test_gain_below_the_least_is_refused)
 {
-	(void)state;
 	spread(add_group(2, 6, 3, 10), 1, 0, 1, 0);
 	spread(add_group(TO, 6, 3, 10), 1, 1, 0, 0);
 	add_thread(0, false);
@@ -178,9 +171,8 @@ static void test_gain_below_the_least_is_refused(void **state)
 	}
 }
 
-static void test_unknown_pages(void **state)
+TEST(test_unknown_pages)
 {
-	(void)state;
 	spread(add_group(2, 0, 0, 0), 1, 0, 1, 0);
 	drawing.groups[0].resident = NULL;
 	add_thread(0, false);
@@ -201,10 +193,9 @@ static void test_unknown_pages(void **state)
 /* ---- exclusivity ---- */
 
 /* Figure 9 and table 3a: a leader and tasks 4 and 5 of one group, task 10 of another. */
-static void test_figure_9(void **state)
+TEST(test_figure_9)
 {
 	enum { LEADER, TASK_4, TASK_5, TASK_10 };
-	(void)state;
 	uint32_t hexagon = add_group(FROM, 8, 2, 0), rectangle = add_group(2, 8, 2, 0);
 	spread(hexagon, 4, 1, 0, 0);
 	spread(rectangle, 1, 1, 2, 1);
@@ -241,9 +232,8 @@ static void draw_figure_7(bool with_task_11)
 	add_thread(HEXAGON, false); /* 9 */
 }
 
-static void test_table_3b(void **state)
+TEST(test_table_3b)
 {
-	(void)state;
 	draw_figure_7(true);
 	const double expected[] = {3.0 / 4, 2.0 / 5, 2.0 / 5, 3.0 / 5};
 	for (unsigned i = 0; i < 4; i++)
@@ -252,11 +242,10 @@ static void test_table_3b(void **state)
 	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY_BASE).evaluated, 6);
 }
 
-static void test_figure_7_joins_the_leader_at_once(void **state)
+TEST(test_figure_7_joins_the_leader_at_once)
 {
 	const enum nm_selection enhanced[] = {NM_SELECTION_EXCLUSIVITY,
 					      NM_SELECTION_MOST_BENEFIT_PLUS};
-	(void)state;
 	draw_figure_7(true);
 	for (unsigned i = 0; i < 2; i++) {
 		struct nm_selection_result result = choose(enhanced[i]);
@@ -268,9 +257,8 @@ static void test_figure_7_joins_the_leader_at_once(void **state)
 	}
 }
 
-static void test_figure_7_then_evaluates_one_of_each_group(void **state)
+TEST(test_figure_7_then_evaluates_one_of_each_group)
 {
-	(void)state;
 	draw_figure_7(false);
 	expect(NM_SELECTION_EXCLUSIVITY, 1, 0.4); /* task 19 */
 	struct nm_selection_result result = choose(NM_SELECTION_EXCLUSIVITY);
@@ -282,9 +270,8 @@ static void test_figure_7_then_evaluates_one_of_each_group(void **state)
 }
 
 /* Figure 10: two groups at 0.8, one of which has its leader and its pages on the other node. */
-static void test_figure_10(void **state)
+TEST(test_figure_10)
 {
-	(void)state;
 	uint32_t rectangle = add_group(FROM, 8, 2, 0), hexagon = add_group(TO, 2, 8, 0);
 	spread(rectangle, 4, 1, 0, 0);
 	spread(hexagon, 4, 1, 0, 0);
@@ -297,9 +284,8 @@ static void test_figure_10(void **state)
 }
 
 /* A leader that has exited is replaced by the pages. */
-static void test_leader_gone(void **state)
+TEST(test_leader_gone)
 {
-	(void)state;
 	uint32_t group = add_group(-1, 7, 2, 1);
 	spread(group, 2, 1, 1, 0);
 	add_thread(group, false);
@@ -313,9 +299,8 @@ static void test_leader_gone(void **state)
 }
 
 /* Exclusivity, 3.2.2: without a leader no node is that of the leader. */
-static void test_leader_gone_in_the_paper(void **state)
+TEST(test_leader_gone_in_the_paper)
 {
-	(void)state;
 	drawing.paper = true;
 	uint32_t group = add_group(-1, 7, 8, 1);
 	spread(group, 2, 1, 1, 0);
@@ -325,9 +310,8 @@ static void test_leader_gone_in_the_paper(void **state)
 	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
 }
 
-static void test_leader_node(void **state)
+TEST(test_leader_node)
 {
-	(void)state;
 	const double pages[NODES] = {1, 5, 5, 0}, none[NODES] = {0};
 	struct nm_selection_group group = {.resident = pages, .leader_node = 3};
 	assert_int_equal(nm_selection_leader_node(&group, NODES), 3);
@@ -339,9 +323,8 @@ static void test_leader_node(void **state)
 	assert_int_equal(nm_selection_leader_node(&group, NODES), -1);
 }
 
-static void test_exclusivity_is_between_even_and_alone(void **state)
+TEST(test_exclusivity_is_between_even_and_alone)
 {
-	(void)state;
 	const uint32_t even[NODES] = {3, 3, 3, 3}, alone[NODES] = {0, 0, 7, 0}, none[NODES] = {0};
 	assert_true(nm_selection_exclusivity(even, NODES) == 1.0 / NODES);
 	assert_true(nm_selection_exclusivity(alone, NODES) == 1);
@@ -431,9 +414,8 @@ static void draw(struct nm_rng *dice)
 		drawing.min_gain = (double)below(dice, 6) - 3;
 }
 
-static void test_the_first_best_candidate_is_chosen(void **state)
+TEST(test_the_first_best_candidate_is_chosen)
 {
-	(void)state;
 	struct nm_rng dice;
 	nm_rng_seed(&dice, 7);
 	for (unsigned i = 0; i < 3000; i++) {
@@ -450,9 +432,8 @@ static void test_the_first_best_candidate_is_chosen(void **state)
 
 /* ---- cost of access ---- */
 
-static void test_cost_of_table_1(void **state)
+TEST(test_cost_of_table_1)
 {
-	(void)state;
 	const double factors[4] = {1, 1.6, 1.6, 1};
 	const double task_10[2] = {5, 10};
 	double change = nm_selection_cost_change(task_10, factors, 2, 0, 1);
@@ -470,9 +451,8 @@ static double total_cost(const double *pages, const uint32_t *threads, const dou
 	return cost;
 }
 
-static void test_cost_is_the_difference_of_totals(void **state)
+TEST(test_cost_is_the_difference_of_totals)
 {
-	(void)state;
 	const double pages[NODES] = {12, 3, 40, 7};
 	const double factors[NODES * NODES] = {1, 2,   3, 2.5, 2,   1, 1.5, 3,
 					       3, 1.5, 1, 2,   2.5, 3, 2,   1};
@@ -489,9 +469,8 @@ static void test_cost_is_the_difference_of_totals(void **state)
 		}
 }
 
-static void test_factors_are_relative_to_local(void **state)
+TEST(test_factors_are_relative_to_local)
 {
-	(void)state;
 	struct nm_topology *topology = machine_topology(2, 2);
 	double factors[4];
 	assert_non_null(topology);
@@ -502,28 +481,4 @@ static void test_factors_are_relative_to_local(void **state)
 	assert_true(factors[0] == 1 && factors[1] == 1.6 && factors[2] == 2.1 && factors[3] == 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_table_1, begin),
-		cmocka_unit_test_setup(test_kmlb_figures, begin),
-		cmocka_unit_test_setup(test_no_remaining_pages_is_best, begin),
-		cmocka_unit_test_setup(test_process_without_pages_has_no_benefit, begin),
-		cmocka_unit_test_setup(test_gain_below_the_least_is_refused, begin),
-		cmocka_unit_test_setup(test_unknown_pages, begin),
-		cmocka_unit_test_setup(test_figure_9, begin),
-		cmocka_unit_test_setup(test_table_3b, begin),
-		cmocka_unit_test_setup(test_figure_7_joins_the_leader_at_once, begin),
-		cmocka_unit_test_setup(test_figure_7_then_evaluates_one_of_each_group, begin),
-		cmocka_unit_test_setup(test_figure_10, begin),
-		cmocka_unit_test_setup(test_leader_gone, begin),
-		cmocka_unit_test_setup(test_leader_gone_in_the_paper, begin),
-		cmocka_unit_test_setup(test_leader_node, begin),
-		cmocka_unit_test_setup(test_exclusivity_is_between_even_and_alone, begin),
-		cmocka_unit_test_setup(test_the_first_best_candidate_is_chosen, begin),
-		cmocka_unit_test_setup(test_cost_of_table_1, begin),
-		cmocka_unit_test_setup(test_cost_is_the_difference_of_totals, begin),
-		cmocka_unit_test_setup(test_factors_are_relative_to_local, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The physics of the model: invariants of any placement. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -16,9 +14,8 @@
 
 /* ---- machines ---- */
 
-static void test_machines_are_whole(void **state)
+TEST(test_machines_are_whole)
 {
-	(void)state;
 	for (size_t i = 0; nm_sim_model(i); i++) {
 		struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
 		unsigned nodes = machine->topology->nr_nodes;
@@ -36,9 +33,8 @@ static void test_machines_are_whole(void **state)
 }
 
 /* Traffic between two nodes uses each link of its route once, as many as there are hops. */
-static void test_routes_carry_everything(void **state)
+TEST(test_routes_carry_everything)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	for (unsigned from = 0; from < 4; from++)
 		for (unsigned to = 0; to < 4; to++) {
@@ -53,9 +49,8 @@ static void test_routes_carry_everything(void **state)
 
 /* ---- bandwidth and accesses ---- */
 
-static void test_bandwidth_is_never_exceeded(void **state)
+TEST(test_bandwidth_is_never_exceeded)
 {
-	(void)state;
 	static const char *const programs[] = {"stream", "table", "sp", "cg", "stencil"};
 	for (size_t i = 0; nm_sim_model(i); i++)
 		for (size_t p = 0; p < NM_ARRAY_SIZE(programs); p++) {
@@ -76,9 +71,8 @@ static void test_bandwidth_is_never_exceeded(void **state)
 }
 
 /* A stream on one node gets the full bandwidth of the node. */
-static void test_bandwidth_is_used(void **state)
+TEST(test_bandwidth_is_used)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	struct nm_sim_program *program = add_program(&workload, "stream", 10);
@@ -96,9 +90,8 @@ static void test_bandwidth_is_used(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static void test_every_access_is_served_once(void **state)
+TEST(test_every_access_is_served_once)
 {
-	(void)state;
 	static const enum nm_sim_placement placements[] = {
 		NM_SIM_PLACE_SYSTEM, NM_SIM_PLACE_INTERLEAVE, NM_SIM_PLACE_ORACLE};
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
@@ -123,9 +116,8 @@ static void test_every_access_is_served_once(void **state)
 }
 
 /* Exactly the given work is done: all instructions and their accesses. */
-static void test_work_is_done_once(void **state)
+TEST(test_work_is_done_once)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("mesh-4x20");
 	struct nm_sim_workload workload = {0};
 	struct nm_sim_program *program = add_program(&workload, "lu", 20);
@@ -162,9 +154,8 @@ static double time_of(const struct nm_sim_machine *machine, const char *name, un
 	return time_s;
 }
 
-static void test_local_is_never_slower(void **state)
+TEST(test_local_is_never_slower)
 {
-	(void)state;
 	static const char *const programs[] = {"stream", "bt", "compute", "table"};
 	for (size_t i = 0; nm_sim_model(i); i++)
 		for (size_t p = 0; p < NM_ARRAY_SIZE(programs); p++) {
@@ -176,9 +167,8 @@ static void test_local_is_never_slower(void **state)
 		}
 }
 
-static void test_farther_is_slower(void **state)
+TEST(test_farther_is_slower)
 {
-	(void)state;
 	struct nm_sim_machine *ring = machine_named("ring-4x10");
 	double near = time_of(ring, "table", 0, 0), next = time_of(ring, "table", 0, 1);
 	double far = time_of(ring, "table", 0, 2);
@@ -187,9 +177,8 @@ static void test_farther_is_slower(void **state)
 }
 
 /* A rotation by one node changes nothing. */
-static void test_symmetric_machines_are_symmetric(void **state)
+TEST(test_symmetric_machines_are_symmetric)
 {
-	(void)state;
 	static const char *const machines[] = {"ring-4x10", "mesh-4x20", "x7550-4x8"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(machines); i++) {
 		struct nm_sim_machine *machine = machine_named(machines[i]);
@@ -204,9 +193,8 @@ static void test_symmetric_machines_are_symmetric(void **state)
 
 /* ---- the system ---- */
 
-static void test_affinities_are_respected(void **state)
+TEST(test_affinities_are_respected)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	add_program(&workload, "stream", 60)->phases[0].giga = 1e5;
@@ -242,13 +230,12 @@ static struct nm_sim_machine *odd_machine(void)
 }
 
 /* Running there, first touch, following pages and binding: everything has a node. */
-static void test_cpus_without_a_node(void **state)
+TEST(test_cpus_without_a_node)
 {
 	static const enum nm_sim_placement placements[] = {
 		NM_SIM_PLACE_SYSTEM, NM_SIM_PLACE_INTERLEAVE, NM_SIM_PLACE_ORACLE};
 	struct nm_sim_machine *machine = odd_machine();
 
-	(void)state;
 	for (size_t p = 0; p < NM_ARRAY_SIZE(placements); p++) {
 		struct nm_sim_workload workload = {0};
 		add_program(&workload, "stream", 8)->phases[0].giga = 20;
@@ -271,22 +258,20 @@ static void test_cpus_without_a_node(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static void test_no_cpu_is_online(void **state)
+TEST(test_no_cpu_is_online)
 {
 	struct nm_sim_machine *machine = odd_machine();
 	struct nm_sim_workload workload = {0};
 	const struct nm_sim_options options = {0};
 	struct nm_sim *sim = NULL;
 
-	(void)state;
 	hwloc_bitmap_zero(machine->topology->online);
 	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), -ENODEV);
 	nm_sim_machine_free(machine);
 }
 
-static void test_first_touch_is_local(void **state)
+TEST(test_first_touch_is_local)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	struct nm_sim_program *program = add_program(&workload, "stream", 12);
@@ -302,9 +287,8 @@ static void test_first_touch_is_local(void **state)
 }
 
 /* Pages of moved threads follow them within the rate of the kernel. */
-static void test_numa_balancing_brings_pages(void **state)
+TEST(test_numa_balancing_brings_pages)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("mesh-4x20");
 	struct nm_sim_workload workload = {0};
 	struct nm_sim_program *program = add_program(&workload, "stream", 8);
@@ -340,9 +324,8 @@ static struct nm_sim *begin_balanced(const struct nm_sim_machine *machine,
 }
 
 /* A page that the kernel moves costs as much as one that we move, and no move is free. */
-static void test_the_kernel_pays_for_pages(void **state)
+TEST(test_the_kernel_pays_for_pages)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("mesh-4x20");
 	double time_s[2];
 	for (unsigned i = 0; i < 2; i++) {
@@ -370,9 +353,8 @@ static void test_the_kernel_pays_for_pages(void **state)
 }
 
 /* If no page is misplaced, scans become less frequent, with at most one minute between them. */
-static void test_scans_back_off(void **state)
+TEST(test_scans_back_off)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("mesh-4x20");
 	struct nm_sim_workload workload = {0};
 	add_program(&workload, "stream", 1)->phases[0].giga = 1e5;
@@ -391,9 +373,8 @@ static void test_scans_back_off(void **state)
 }
 
 /* Two full nodes with a thread each whose memory is on the other: they are swapped. */
-static void test_tasks_move_to_their_memory(void **state)
+TEST(test_tasks_move_to_their_memory)
 {
-	(void)state;
 	for (unsigned balancing = 0; balancing < 2; balancing++) {
 		struct nm_sim_machine *machine = NULL;
 		struct nm_sim_workload workload = {0};
@@ -440,9 +421,8 @@ static struct nm_sim_figures figures_of(const struct nm_sim_options *options, co
 	return figures;
 }
 
-static void test_threads_wander_as_reported(void **state)
+TEST(test_threads_wander_as_reported)
 {
-	(void)state;
 	static const double rates[] = {0, 0.02, 0.1};
 	uint64_t moves[NM_ARRAY_SIZE(rates)];
 	for (size_t i = 0; i < NM_ARRAY_SIZE(rates); i++)
@@ -455,9 +435,8 @@ static void test_threads_wander_as_reported(void **state)
 }
 
 /* Two threads of a core share its execution, but not waiting for memory. */
-static void test_siblings_share_what_they_execute(void **state)
+TEST(test_siblings_share_what_they_execute)
 {
-	(void)state;
 	static const double misses[] = {0, 60};
 	double gain[2];
 	for (size_t m = 0; m < NM_ARRAY_SIZE(misses); m++) {
@@ -489,9 +468,8 @@ static void test_siblings_share_what_they_execute(void **state)
 
 /* ---- the ops ---- */
 
-static void test_pages_move_where_they_are_sent(void **state)
+TEST(test_pages_move_where_they_are_sent)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	(void)add_program(&workload, "stream", 2);
@@ -535,10 +513,9 @@ static uint64_t meminfo_kib(struct nm_platform *platform, unsigned node, const c
 }
 
 /* First touches go to nodes with free memory; migrated pages displace page cache. */
-static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
+TEST(test_page_cache_spreads_first_touches_and_makes_way)
 {
 	enum { PAGES = 64 }; /* of 2 MiB: twice the free memory of a full node */
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {.full_page_cache = true};
 	(void)add_program(&workload, "stream", 2);
@@ -566,9 +543,8 @@ static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static void test_observing_changes_nothing(void **state)
+TEST(test_observing_changes_nothing)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	(void)add_program(&workload, "ua", 30);
@@ -588,31 +564,4 @@ static void test_observing_changes_nothing(void **state)
 	nm_sim_machine_free(machine);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_machines_are_whole),
-		cmocka_unit_test(test_routes_carry_everything),
-		cmocka_unit_test(test_bandwidth_is_never_exceeded),
-		cmocka_unit_test(test_bandwidth_is_used),
-		cmocka_unit_test(test_every_access_is_served_once),
-		cmocka_unit_test(test_work_is_done_once),
-		cmocka_unit_test(test_local_is_never_slower),
-		cmocka_unit_test(test_farther_is_slower),
-		cmocka_unit_test(test_symmetric_machines_are_symmetric),
-		cmocka_unit_test(test_affinities_are_respected),
-		cmocka_unit_test(test_cpus_without_a_node),
-		cmocka_unit_test(test_no_cpu_is_online),
-		cmocka_unit_test(test_first_touch_is_local),
-		cmocka_unit_test(test_numa_balancing_brings_pages),
-		cmocka_unit_test(test_the_kernel_pays_for_pages),
-		cmocka_unit_test(test_scans_back_off),
-		cmocka_unit_test(test_tasks_move_to_their_memory),
-		cmocka_unit_test(test_threads_wander_as_reported),
-		cmocka_unit_test(test_siblings_share_what_they_execute),
-		cmocka_unit_test(test_pages_move_where_they_are_sent),
-		cmocka_unit_test(test_page_cache_spreads_first_touches_and_makes_way),
-		cmocka_unit_test(test_observing_changes_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The programs and the kernel of the model: phases, arrivals, page cache, gathering, and
  * sampling. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -51,9 +49,8 @@ static uint64_t resident_kib(struct nm_platform *platform, pid_t pid)
 }
 
 /* One thread loads 25 % of the data; the others start after it and write the rest. */
-static void test_phases_begin_together(void **state)
+TEST(test_phases_begin_together)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	struct nm_sim_program *program = add_phases(&workload, 8, 3);
@@ -85,9 +82,8 @@ static void test_phases_begin_together(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static void test_sleepers_use_little_time(void **state)
+TEST(test_sleepers_use_little_time)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	struct nm_sim_program *program = add_phases(&workload, 30, 20);
@@ -106,9 +102,8 @@ static void test_sleepers_use_little_time(void **state)
 }
 
 /* Arrival times depend only on the seed, not on placement. */
-static void test_users_arrive_at_random(void **state)
+TEST(test_users_arrive_at_random)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	double first_s[3];
@@ -130,9 +125,8 @@ static void test_users_arrive_at_random(void **state)
 }
 
 /* Under one cache, if it has a core for each thread. */
-static void test_cache_aware_kernels_gather(void **state)
+TEST(test_cache_aware_kernels_gather)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	for (unsigned threads = 4; threads <= 12; threads += 8) {
 		struct nm_sim_workload workload = {0};
@@ -152,9 +146,8 @@ static void test_cache_aware_kernels_gather(void **state)
 }
 
 /* No page migrates to a node filled with page cache, as automatic NUMA balancing reclaims none. */
-static void test_a_full_cache_stops_numa_balancing(void **state)
+TEST(test_a_full_cache_stops_numa_balancing)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	uint64_t balanced[2];
 	for (unsigned full = 0; full < 2; full++) {
@@ -175,9 +168,8 @@ static void test_a_full_cache_stops_numa_balancing(void **state)
 }
 
 /* Bound memory displaces page cache; memory that fits on no node falls back. */
-static void test_bound_memory_displaces_page_cache(void **state)
+TEST(test_bound_memory_displaces_page_cache)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {.full_page_cache = true};
 	(void)add_program(&workload, "stream", 2);
@@ -194,9 +186,8 @@ static void test_bound_memory_displaces_page_cache(void **state)
 
 /* Without a PMU, samples are those of the clock and the hinting faults of automatic NUMA
  * balancing. */
-static void test_without_a_pmu_faults_are_sampled(void **state)
+TEST(test_without_a_pmu_faults_are_sampled)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	uint64_t samples[2];
 	for (unsigned balancing = 0; balancing < 2; balancing++) {
@@ -218,9 +209,8 @@ static void test_without_a_pmu_faults_are_sampled(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static void test_unmovable_processes_refuse(void **state)
+TEST(test_unmovable_processes_refuse)
 {
-	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {0};
 	(void)add_program(&workload, "stream", 1);
@@ -247,17 +237,4 @@ static void test_unmovable_processes_refuse(void **state)
 	nm_sim_machine_free(machine);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_phases_begin_together),
-		cmocka_unit_test(test_sleepers_use_little_time),
-		cmocka_unit_test(test_users_arrive_at_random),
-		cmocka_unit_test(test_cache_aware_kernels_gather),
-		cmocka_unit_test(test_a_full_cache_stops_numa_balancing),
-		cmocka_unit_test(test_bound_memory_displaces_page_cache),
-		cmocka_unit_test(test_without_a_pmu_faults_are_sampled),
-		cmocka_unit_test(test_unmovable_processes_refuse),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

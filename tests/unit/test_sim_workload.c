@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Workload files: valid ones, and errors with their positions and reasons. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "sim_fixture.h"
 
@@ -14,9 +11,8 @@ static int parse(const char *text, char *error, struct nm_sim_workload *ret)
 	return nm_sim_workload_parse("w.conf", text, strlen(text), error, 512, ret);
 }
 
-static void test_workload_values(void **state)
+TEST(test_workload_values)
 {
-	(void)state;
 	static const char text[] = "limit_s = 60;\n"
 				   "users = (\n"
 				   "  { name = \"one\"; threads = 4; idle_s = 2; programs = ( "
@@ -57,9 +53,8 @@ static void test_workload_values(void **state)
 #define PROGRAM(settings)                                                                          \
 	"users = ( { programs = ( { like = \"sp\"; threads = 1;\n" settings " } ); } );"
 
-static void test_workload_errors_are_reported(void **state)
+TEST(test_workload_errors_are_reported)
 {
-	(void)state;
 	static const struct {
 		const char *text, *place, *reason;
 	} cases[] = {
@@ -122,9 +117,8 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libconfig.so";
 }
 
-static void test_bytes_of_any_kind(void **state)
+TEST(test_bytes_of_any_kind)
 {
-	(void)state;
 	static const char whole[] = PROGRAM("phases = ( { giga = 5; shared = 0.5; } );");
 	char text[sizeof(whole)], error[512];
 	struct nm_sim_workload workload;
@@ -144,12 +138,4 @@ static void test_bytes_of_any_kind(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_workload_values),
-		cmocka_unit_test(test_workload_errors_are_reported),
-		cmocka_unit_test(test_bytes_of_any_kind),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

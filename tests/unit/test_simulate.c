@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The ticks of the daemon on the model: they decide, are deterministic, and leave no files. */
+#include "../support/test.h"
+
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,9 +51,8 @@ static struct nm_simulated run(const char *machine_name, const char *program, un
 
 #define BEST "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"
 
-static void test_no_decisions_without_a_daemon(void **state)
+TEST(test_no_decisions_without_a_daemon)
 {
-	(void)state;
 	struct nm_simulated done = run("ring-4x10", "stream", 20, NULL, 1);
 	assert_int_equal(done.decisions, 0);
 	assert_int_equal(done.figures.masks_set, 0);
@@ -63,9 +60,8 @@ static void test_no_decisions_without_a_daemon(void **state)
 	assert_true(done.figures.time_s >= 60);
 }
 
-static void test_every_policy_runs(void **state)
+TEST(test_every_policy_runs)
 {
-	(void)state;
 	static const char *const policies[] = {
 		"threads: { policy = \"lbma-paper\"; };",
 		"threads: { policy = \"imar2-paper\"; };",
@@ -86,9 +82,8 @@ static void test_every_policy_runs(void **state)
 }
 
 /* As in the loop of the daemon, an interval ends early only while a process waits for a home. */
-static void test_auto_keeps_the_interval(void **state)
+TEST(test_auto_keeps_the_interval)
 {
-	(void)state;
 	struct nm_simulated done =
 		run("x7550-4x8", "stencil", 48, "threads: { policy = \"auto\"; };", 2);
 	assert_in_range(done.intervals, 59, 90);
@@ -96,9 +91,8 @@ static void test_auto_keeps_the_interval(void **state)
 
 /* Memory written by one thread of a program larger than a node moves to the threads that use it,
  * through the mover and at simulated times. */
-static void test_pages_move_to_their_threads(void **state)
+TEST(test_pages_move_to_their_threads)
 {
-	(void)state;
 	struct nm_simulated alone = run("mesh-4x20", "stream", 40, NULL, 3);
 	struct nm_simulated done = run("mesh-4x20", "stream", 40, BEST, 3);
 	assert_true(done.figures.pages_moved > 0);
@@ -106,9 +100,8 @@ static void test_pages_move_to_their_threads(void **state)
 		    alone.figures.local_accesses / alone.figures.accesses);
 }
 
-static void test_twice_the_same(void **state)
+TEST(test_twice_the_same)
 {
-	(void)state;
 	struct nm_simulated first = run("ring-4x10", "sp", 30, BEST, 7);
 	struct nm_simulated second = run("ring-4x10", "sp", 30, BEST, 7);
 	struct nm_simulated other = run("ring-4x10", "sp", 30, BEST, 8);
@@ -119,9 +112,8 @@ static void test_twice_the_same(void **state)
 }
 
 /* A single rule changes the digest, and without decisions it is that of no lines. */
-static void test_digest_depends_on_decisions(void **state)
+TEST(test_digest_depends_on_decisions)
 {
-	(void)state;
 	static const char *const policies[] = {
 		"threads: { policy = \"none\"; };",
 		"threads: { policy = \"auto\"; };",
@@ -139,9 +131,8 @@ static void test_digest_depends_on_decisions(void **state)
 }
 
 /* Each decision has a line, and the digest covers all of them. */
-static void test_digest_is_of_the_lines(void **state)
+TEST(test_digest_is_of_the_lines)
 {
-	(void)state;
 	FILE *lines = tmpfile();
 	uint64_t digest = NM_HASH_START, decisions = 0;
 	char line[1024];
@@ -162,9 +153,8 @@ static void test_digest_is_of_the_lines(void **state)
 }
 
 /* The ledger is in memory, so a killed run would leave no files either. */
-static void test_simulation_leaves_no_files(void **state)
+TEST(test_simulation_leaves_no_files)
 {
-	(void)state;
 	char root[FIXTURE_PATH];
 	unsigned entries = 0;
 	fixture_make(root, sizeof(root));
@@ -185,17 +175,4 @@ static void test_simulation_leaves_no_files(void **state)
 	fixture_remove(root);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_decisions_without_a_daemon),
-		cmocka_unit_test(test_every_policy_runs),
-		cmocka_unit_test(test_auto_keeps_the_interval),
-		cmocka_unit_test(test_pages_move_to_their_threads),
-		cmocka_unit_test(test_twice_the_same),
-		cmocka_unit_test(test_digest_depends_on_decisions),
-		cmocka_unit_test(test_digest_is_of_the_lines),
-		cmocka_unit_test(test_simulation_leaves_no_files),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

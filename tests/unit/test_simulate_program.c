@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The program simulate: errors are reported with file and line before any long
  * run, and misleading values are not shown. */
+#define SET_UP with_files
+#define TEAR_DOWN without
+#include "../support/test.h"
+
 #include <jansson.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sysexits.h>
 
-#include <cmocka.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -66,9 +66,8 @@ static void assert_simulate(const char *arguments, int status, const char *says)
 
 #define RING "--machine=ring-4x10 --workload=@/ends "
 
-static void test_incompatible_options(void **state)
+TEST(test_incompatible_options)
 {
-	(void)state;
 	assert_simulate("", EX_USAGE, "--machine, --workload and --policy are needed");
 	assert_simulate("--seed=x", EX_USAGE, "--seed is a whole number from 1 to");
 	assert_simulate("--wander=x", EX_USAGE, "--wander is a number from 0 to 10, not");
@@ -78,10 +77,9 @@ static void test_incompatible_options(void **state)
 }
 
 /* Not after running the policies before it. */
-static void test_all_policies_are_read_first(void **state)
+TEST(test_all_policies_are_read_first)
 {
 	char words[1024], text[4096];
-	(void)state;
 	fixture_file(root, "wrong", "\nthreads: { polixy = 1; };\n");
 	assert_simulate(RING "--policy=none --policy=@/wrong", 1, "/wrong:2: threads.polixy");
 	(void)in_folder(RING "--policy=none --policy=imar", words, sizeof(words));
@@ -90,10 +88,9 @@ static void test_all_policies_are_read_first(void **state)
 	assert_null(strstr(text, "POLICY"));
 }
 
-static void test_files_need_no_dot_in_their_name(void **state)
+TEST(test_files_need_no_dot_in_their_name)
 {
 	char here[512];
-	(void)state;
 	fixture_file(root, "mine", "threads: { policy = \"imar2\"; };\n");
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_int_equal(chdir(root), 0);
@@ -104,11 +101,10 @@ static void test_files_need_no_dot_in_their_name(void **state)
 }
 
 /* Memory-only nodes: numactl would not run a program there, and neither does the model. */
-static void test_programs_are_not_bound_to_memory_only_nodes(void **state)
+TEST(test_programs_are_not_bound_to_memory_only_nodes)
 {
 	char path[FIXTURE_PATH + 16], words[1024], text[4096];
 	hwloc_topology_t made;
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/hbm.xml", root);
 	assert_int_equal(hwloc_topology_init(&made), 0);
 	assert_int_equal(hwloc_topology_set_synthetic(made, "pack:2 [numa(memory=8GB)] "
@@ -130,9 +126,8 @@ static void test_programs_are_not_bound_to_memory_only_nodes(void **state)
 			"/memory: user 1 (me): node 1 has no usable CPU");
 }
 
-static void test_workload_errors_name_the_file(void **state)
+TEST(test_workload_errors_name_the_file)
 {
-	(void)state;
 	fixture_file(root, "nowhere",
 		     "users = ( { name = \"me\"; placement = \"direct\"; node = 7; " PROGRAM
 		     " } );\n");
@@ -140,8 +135,7 @@ static void test_workload_errors_name_the_file(void **state)
 			"/nowhere: user 1 (me): no node 7; the machine has 0 to 3");
 	assert_simulate("--machine=ring-4x10 --workload=/dev/zero --policy=none", 1,
 			"/dev/zero: larger than 1024 KiB");
-	assert_simulate("--machine=ring-4x10 --workload=@ --policy=none", 1,
-			": Is a directory");
+	assert_simulate("--machine=ring-4x10 --workload=@ --policy=none", 1, ": Is a directory");
 	assert_simulate("--machine=@/no.xml --workload=@/ends --policy=none", 1,
 			"/no.xml: cannot be read as an hwloc XML topology (No such file");
 }
@@ -150,9 +144,10 @@ static json_t *row_of(const char *workload, const char *policy)
 {
 	char words[1024], arguments[256], text[8192];
 	(void)snprintf(arguments, sizeof(arguments),
-		       "--json --machine=ring-4x10 --policy=%s --workload=@/%s", policy,
-		       workload);
-	assert_int_equal(run_program(SIMULATE, in_folder(arguments, words, sizeof(words)), text, sizeof(text)), 0);
+		       "--json --machine=ring-4x10 --policy=%s --workload=@/%s", policy, workload);
+	assert_int_equal(run_program(SIMULATE, in_folder(arguments, words, sizeof(words)), text,
+				     sizeof(text)),
+			 0);
 	json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	json_t *row = json_incref(json_array_get(json_object_get(document, "simulated"), 0));
 	assert_non_null(row);
@@ -167,9 +162,8 @@ static double real_of(const json_t *row, const char *name)
 
 /* Programs that repeat compute all the time, and interrupted ones did less: neither time can be
  * compared. */
-static void test_computing_time_counts_finished_programs(void **state)
+TEST(test_computing_time_counts_finished_programs)
 {
-	(void)state;
 	json_t *ends = row_of("ends", "none"), *repeats = row_of("repeats", "none"),
 	       *cut = row_of("cut", "none");
 	assert_true(real_of(ends, "computing_s") > 0);
@@ -185,9 +179,8 @@ static void test_computing_time_counts_finished_programs(void **state)
 			"       -       -");
 }
 
-static void test_digest_is_of_a_daemon(void **state)
+TEST(test_digest_is_of_a_daemon)
 {
-	(void)state;
 	json_t *none = row_of("ends", "none"), *some = row_of("ends", "lbma");
 	const char *digest = json_string_value(json_object_get(some, "digest"));
 	assert_null(json_object_get(none, "digest"));
@@ -199,11 +192,10 @@ static void test_digest_is_of_a_daemon(void **state)
 
 /* docs/simulation.md documents every machine, policy and program that is listed for an unknown
  * name. */
-static void test_documented_names_can_be_simulated(void **state)
+TEST_BETWEEN(NULL, NULL, test_documented_names_can_be_simulated)
 {
 	char item[256];
 	FILE *file = fopen(NM_SOURCE_DIR "/docs/simulation.md", "r");
-	(void)state;
 	assert_non_null(file);
 	nm_autofree char *page = calloc(1, 1 << 16);
 	assert_true(fread(page, 1, (1 << 16) - 1, file) > 0);
@@ -224,18 +216,4 @@ static void test_documented_names_can_be_simulated(void **state)
 		assert_non_null(strstr(programs, *name));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define WITH_FILES(name) cmocka_unit_test_setup_teardown(name, with_files, without)
-		WITH_FILES(test_incompatible_options),
-		WITH_FILES(test_all_policies_are_read_first),
-		WITH_FILES(test_files_need_no_dot_in_their_name),
-		WITH_FILES(test_programs_are_not_bound_to_memory_only_nodes),
-		WITH_FILES(test_workload_errors_name_the_file),
-		cmocka_unit_test(test_documented_names_can_be_simulated),
-		WITH_FILES(test_computing_time_counts_finished_programs),
-		WITH_FILES(test_digest_is_of_a_daemon),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

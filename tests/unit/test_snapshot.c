@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 
@@ -34,9 +32,8 @@ static const struct nm_snap_thread *take(size_t index)
 	return &snapshot->threads[index];
 }
 
-static void metrics_are_copied(void **state)
+TEST(metrics_are_copied)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine_touch(machine, 0, 1, 300);
 	const struct nm_snap_thread *thread = take(0);
@@ -51,9 +48,8 @@ static void metrics_are_copied(void **state)
 	assert_true(thread->movable);
 }
 
-static void a_member_without_metrics_has_no_home(void **state)
+TEST(a_member_without_metrics_has_no_home)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine_thread(machine, 10, 3, 3);
 	struct nm_snapshot_input input = machine_input(machine);
@@ -74,17 +70,15 @@ static void a_member_without_metrics_has_no_home(void **state)
 	assert_int_equal(snapshot->threads[1].main_cpu, -1);
 }
 
-static void metrics_of_another_process_do_not_match(void **state)
+TEST(metrics_of_another_process_do_not_match)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine->figures[0].pid = 11;
 	assert_int_equal(take(0)->main_cpu, -1);
 }
 
-static void metrics_of_unmanaged_threads_are_skipped(void **state)
+TEST(metrics_of_unmanaged_threads_are_skipped)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine_thread(machine, 10, 3, 2);
 	struct nm_snapshot_input input = machine_input(machine);
@@ -96,9 +90,8 @@ static void metrics_of_unmanaged_threads_are_skipped(void **state)
 	assert_int_equal(snapshot->cpus[2].nr_main_threads, 0);
 }
 
-static void validity_needs_run_time_samples_and_a_home(void **state)
+TEST(validity_needs_run_time_samples_and_a_home)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine->figures[0].run_share = 0.1;
 	machine_touch(machine, 0, 3, 10);
@@ -119,9 +112,8 @@ static void validity_needs_run_time_samples_and_a_home(void **state)
 	assert_true(take(0)->valid);
 }
 
-static void the_paper_wants_one_sample_and_any_home(void **state)
+TEST(the_paper_wants_one_sample_and_any_home)
 {
-	(void)state;
 	machine_paper(&machine->config);
 	machine_thread(machine, 10, 2, 3);
 	machine_touch(machine, 0, 3, 1);
@@ -132,9 +124,8 @@ static void the_paper_wants_one_sample_and_any_home(void **state)
 	assert_false(take(0)->valid);
 }
 
-static void unavailable_accesses_give_no_preference(void **state)
+TEST(unavailable_accesses_give_no_preference)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	for (unsigned k = 0; k < 4; k++)
 		machine->accesses[k] = NAN;
@@ -147,9 +138,8 @@ static void unavailable_accesses_give_no_preference(void **state)
 	assert_false(thread->valid);
 }
 
-static void an_absent_cpu_is_not_a_home(void **state)
+TEST(an_absent_cpu_is_not_a_home)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine->figures[0].main_cpu = 8;
 	assert_int_equal(take(0)->main_cpu, -1);
@@ -158,9 +148,8 @@ static void an_absent_cpu_is_not_a_home(void **state)
 	assert_int_equal(take(0)->main_cpu, -1);
 }
 
-static void warm_up_and_bars_keep_a_thread_still(void **state)
+TEST(warm_up_and_bars_keep_a_thread_still)
 {
-	(void)state;
 	machine->config.rules.warmup_s = 5;
 	machine_thread(machine, 10, 2, 3);
 	machine->members[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
@@ -181,9 +170,8 @@ static void warm_up_and_bars_keep_a_thread_still(void **state)
 	assert_false(take(0)->movable);
 }
 
-static void ties_go_to_the_nearest_then_lowest_node(void **state)
+TEST(ties_go_to_the_nearest_then_lowest_node)
 {
-	(void)state;
 	machine_thread(machine, 10, 4, 0);
 	machine_touch(machine, 0, 1, 100);
 	machine_touch(machine, 0, 3, 100);
@@ -198,9 +186,8 @@ static void ties_go_to_the_nearest_then_lowest_node(void **state)
 	assert_int_equal(take(0)->preferred, 3);
 }
 
-static void a_memory_only_node_counts_as_its_nearest_node(void **state)
+TEST(a_memory_only_node_counts_as_its_nearest_node)
 {
-	(void)state;
 	machine_take_cpus(machine, 3, 1);
 	machine_thread(machine, 10, 0, 3);
 	machine_touch(machine, 0, 0, 50);
@@ -213,9 +200,8 @@ static void a_memory_only_node_counts_as_its_nearest_node(void **state)
 	assert_true(take(0)->local_share == 100.0 / 150);
 }
 
-static void an_idle_cpu_without_main_threads_is_free(void **state)
+TEST(an_idle_cpu_without_main_threads_is_free)
 {
-	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine->busy[2] = 0;
 	machine->busy[3] = 0.049;
@@ -237,9 +223,8 @@ static void an_idle_cpu_without_main_threads_is_free(void **state)
 	assert_false(snapshot->cpus[7].free);
 }
 
-static void without_load_no_cpu_is_free(void **state)
+TEST(without_load_no_cpu_is_free)
 {
-	(void)state;
 	struct nm_snapshot_input input = machine_input(machine);
 	input.busy_share = NULL;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
@@ -247,9 +232,8 @@ static void without_load_no_cpu_is_free(void **state)
 		assert_false(snapshot->cpus[cpu].free);
 }
 
-static void siblings_see_each_other_not_themselves(void **state)
+TEST(siblings_see_each_other_not_themselves)
 {
-	(void)state;
 	machine->topology->cpus[1].core = 0;
 	machine->topology->cpus[3].core = machine->topology->cpus[2].core;
 	machine->topology->cpus[5].core = -1;
@@ -267,9 +251,8 @@ static void siblings_see_each_other_not_themselves(void **state)
 	assert_true(snapshot->cpus[0].sibling_busy);
 }
 
-static void main_threads_are_grouped_in_order(void **state)
+TEST(main_threads_are_grouped_in_order)
 {
-	(void)state;
 	const int cpus[] = {5, 1, -1, 5, 1, 0};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cpus); i++)
 		machine_thread(machine, 10, cpus[i], 0);
@@ -283,9 +266,8 @@ static void main_threads_are_grouped_in_order(void **state)
 	assert_int_equal(snapshot->cpus[7].nr_main_threads, 0);
 }
 
-static void processes_gather_their_threads(void **state)
+TEST(processes_gather_their_threads)
 {
-	(void)state;
 	machine_thread(machine, 20, 0, 0);
 	machine_thread(machine, 10, 1, 0);
 	machine_thread(machine, 20, 2, 0);
@@ -301,36 +283,12 @@ static void processes_gather_their_threads(void **state)
 	assert_string_equal(process->comm, "prog20");
 }
 
-static void an_impossible_pid_is_refused(void **state)
+TEST(an_impossible_pid_is_refused)
 {
-	(void)state;
 	machine_thread(machine, 1U << 22, 0, 0);
 	struct nm_snapshot_input input = machine_input(machine);
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), -ERANGE);
 	assert_null(snapshot);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(metrics_are_copied),
-		TEST(a_member_without_metrics_has_no_home),
-		TEST(metrics_of_another_process_do_not_match),
-		TEST(metrics_of_unmanaged_threads_are_skipped),
-		TEST(validity_needs_run_time_samples_and_a_home),
-		TEST(the_paper_wants_one_sample_and_any_home),
-		TEST(unavailable_accesses_give_no_preference),
-		TEST(an_absent_cpu_is_not_a_home),
-		TEST(warm_up_and_bars_keep_a_thread_still),
-		TEST(ties_go_to_the_nearest_then_lowest_node),
-		TEST(a_memory_only_node_counts_as_its_nearest_node),
-		TEST(an_idle_cpu_without_main_threads_is_free),
-		TEST(without_load_no_cpu_is_free),
-		TEST(siblings_see_each_other_not_themselves),
-		TEST(main_threads_are_grouped_in_order),
-		TEST(processes_gather_their_threads),
-		TEST(an_impossible_pid_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

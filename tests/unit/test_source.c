@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening, draining and closing: if a part is refused, the others continue. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -14,7 +13,7 @@
 
 /* ---- opening ---- */
 
-static void opens_all_on_every_cpu(void **state)
+TEST(opens_all_on_every_cpu)
 {
 	struct fixture *f = *state;
 
@@ -43,7 +42,7 @@ static void opens_all_on_every_cpu(void **state)
 	assert_int_equal(status->problem_count, 0);
 }
 
-static void raises_the_limit_of_open_files(void **state)
+TEST(raises_the_limit_of_open_files)
 {
 	struct fixture *f = *state;
 	struct rlimit limit;
@@ -56,7 +55,7 @@ static void raises_the_limit_of_open_files(void **state)
 	assert_true(limit.rlim_cur == limit.rlim_max);
 }
 
-static void leaves_isolated_cpus_alone(void **state)
+TEST(leaves_isolated_cpus_alone)
 {
 	struct fixture *f = *state;
 
@@ -67,7 +66,7 @@ static void leaves_isolated_cpus_alone(void **state)
 		assert_null(fake_find(f->fake, (enum nm_event_kind)kind, 2));
 }
 
-static void no_usable_cpu_at_all(void **state)
+TEST(no_usable_cpu_at_all)
 {
 	struct fixture *f = *state;
 
@@ -77,7 +76,7 @@ static void no_usable_cpu_at_all(void **state)
 	assert_non_null(strstr(f->error, "isolated or offline"));
 }
 
-static void source_none_opens_nothing(void **state)
+TEST(source_none_opens_nothing)
 {
 	struct fixture *f = *state;
 
@@ -93,7 +92,7 @@ static void source_none_opens_nothing(void **state)
 
 /* ---- refusals ---- */
 
-static void refused_everywhere(void **state)
+TEST(refused_everywhere)
 {
 	struct fixture *f = *state;
 
@@ -106,7 +105,7 @@ static void refused_everywhere(void **state)
 	assert_non_null(strstr(f->error, "CPU 0 and 3 more"));
 }
 
-static void refusal_for_faults(void **state)
+TEST(refusal_for_faults)
 {
 	struct fixture *f = *state;
 
@@ -121,7 +120,7 @@ static void refusal_for_faults(void **state)
 			       "minor page faults on CPU 0 and 3"));
 }
 
-static void refusal_for_the_clock(void **state)
+TEST(refusal_for_the_clock)
 {
 	struct fixture *f = *state;
 	const double busy[CPUS] = {0};
@@ -135,7 +134,7 @@ static void refusal_for_the_clock(void **state)
 		nm_source_follow_load(f->source, busy, CPUS);
 }
 
-static void out_of_files(void **state)
+TEST(out_of_files)
 {
 	struct fixture *f = *state;
 
@@ -148,7 +147,7 @@ static void out_of_files(void **state)
 	assert_true(has_report(f, -EMFILE, NM_EVENT_FAULT_MIN, 1, "LimitNOFILE="));
 }
 
-static void an_offline_cpu_returns(void **state)
+TEST(an_offline_cpu_returns)
 {
 	struct fixture *f = *state;
 
@@ -163,7 +162,7 @@ static void an_offline_cpu_returns(void **state)
 	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
 }
 
-static void a_smaller_ring_if_less_memory_may_be_locked(void **state)
+TEST(a_smaller_ring_if_less_memory_may_be_locked)
 {
 	struct fixture *f = *state;
 
@@ -176,7 +175,7 @@ static void a_smaller_ring_if_less_memory_may_be_locked(void **state)
 	assert_int_equal(fake_get(f->fake, NM_EVENT_SIDEBAND, 1)->period, f->page);
 }
 
-static void no_ring_at_all(void **state)
+TEST(no_ring_at_all)
 {
 	struct fixture *f = *state;
 
@@ -188,7 +187,7 @@ static void no_ring_at_all(void **state)
 }
 
 /* If any single call fails, the others continue and nothing leaks. */
-static void any_single_failure(void **state)
+TEST(any_single_failure)
 {
 	struct fixture *f = *state;
 
@@ -209,7 +208,7 @@ static void any_single_failure(void **state)
 	}
 }
 
-static void texts_have_a_cause_and_no_stop(void **state)
+TEST(texts_have_a_cause_and_no_stop)
 {
 	static const int errors[] = {-EACCES, -EPERM,	     -ENODEV,	 -EMFILE, -ENFILE,
 				     -ENOENT, -EOPNOTSUPP,   -ENOSYS,	 -EBUSY,  -EINVAL,
@@ -230,7 +229,7 @@ static void texts_have_a_cause_and_no_stop(void **state)
 
 /* ---- draining ---- */
 
-static void drains_every_ring(void **state)
+TEST(drains_every_ring)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -257,7 +256,7 @@ static void drains_every_ring(void **state)
 }
 
 /* More than the size of a ring in many passes: positions keep increasing and records wrap. */
-static void rings_wrap(void **state)
+TEST(rings_wrap)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -275,7 +274,7 @@ static void rings_wrap(void **state)
 	assert_int_equal(nm_source_status(f->source)->counts.corrupt, 0);
 }
 
-static void wakes_through_its_fd(void **state)
+TEST(wakes_through_its_fd)
 {
 	struct fixture *f = *state;
 
@@ -289,7 +288,7 @@ static void wakes_through_its_fd(void **state)
 
 /* ---- hotplug ---- */
 
-static void follows_hotplug(void **state)
+TEST(follows_hotplug)
 {
 	struct fixture *f = *state;
 
@@ -310,7 +309,7 @@ static void follows_hotplug(void **state)
 	assert_int_equal(nm_source_status(f->source)->cpus_open, CPUS - 1);
 }
 
-static void tries_the_incomplete_again(void **state)
+TEST(tries_the_incomplete_again)
 {
 	struct fixture *f = *state;
 
@@ -324,29 +323,4 @@ static void tries_the_incomplete_again(void **state)
 	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(opens_all_on_every_cpu),
-		WITH_FIXTURE(raises_the_limit_of_open_files),
-		WITH_FIXTURE(leaves_isolated_cpus_alone),
-		WITH_FIXTURE(no_usable_cpu_at_all),
-		WITH_FIXTURE(source_none_opens_nothing),
-		WITH_FIXTURE(refused_everywhere),
-		WITH_FIXTURE(refusal_for_faults),
-		WITH_FIXTURE(refusal_for_the_clock),
-		WITH_FIXTURE(out_of_files),
-		WITH_FIXTURE(an_offline_cpu_returns),
-		WITH_FIXTURE(a_smaller_ring_if_less_memory_may_be_locked),
-		WITH_FIXTURE(no_ring_at_all),
-		WITH_FIXTURE(any_single_failure),
-		WITH_FIXTURE(texts_have_a_cause_and_no_stop),
-		WITH_FIXTURE(drains_every_ring),
-		WITH_FIXTURE(rings_wrap),
-		WITH_FIXTURE(wakes_through_its_fd),
-		WITH_FIXTURE(follows_hotplug),
-		WITH_FIXTURE(tries_the_incomplete_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Adaptation of a source: counters of the machine, its load, and the cost of sampling. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <math.h>
 
@@ -13,7 +12,7 @@
 
 /* ---- cycles ---- */
 
-static void cycles_are_used_if_they_count(void **state)
+TEST(cycles_are_used_if_they_count)
 {
 	struct fixture *f = *state;
 
@@ -29,7 +28,7 @@ static void cycles_are_used_if_they_count(void **state)
 	assert_true(fake_get(f->fake, NM_EVENT_CYCLES, 3)->enabled);
 }
 
-static void no_cycles_while_another_program_holds_the_counter(void **state)
+TEST(no_cycles_while_another_program_holds_the_counter)
 {
 	struct fixture *f = *state;
 
@@ -40,7 +39,7 @@ static void no_cycles_while_another_program_holds_the_counter(void **state)
 	assert_true(has_report(f, -EBUSY, NM_EVENT_CYCLES, 1, "cpu-clock"));
 }
 
-static void no_cycles_without_a_frequency_or_a_pmu(void **state)
+TEST(no_cycles_without_a_frequency_or_a_pmu)
 {
 	struct fixture *f = *state;
 
@@ -58,7 +57,7 @@ static void no_cycles_without_a_frequency_or_a_pmu(void **state)
 	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
 }
 
-static void source_faults_uses_no_pmu(void **state)
+TEST(source_faults_uses_no_pmu)
 {
 	struct fixture *f = *state;
 
@@ -70,7 +69,7 @@ static void source_faults_uses_no_pmu(void **state)
 	assert_true(nm_source_status(f->source)->accesses);
 }
 
-static void the_clock_replaces_missing_cycles(void **state)
+TEST(the_clock_replaces_missing_cycles)
 {
 	struct fixture *f = *state;
 
@@ -96,7 +95,7 @@ static bool ticks(struct fixture *f, int cpu)
 	return fake_get(f->fake, NM_EVENT_CLOCK, cpu)->enabled;
 }
 
-static void idle_cpus_stop_ticking(void **state)
+TEST(idle_cpus_stop_ticking)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {1.0, 0.0, 0.03, NAN};
@@ -118,7 +117,7 @@ static void idle_cpus_stop_ticking(void **state)
 	assert_true(ticks(f, 1));
 }
 
-static void a_short_calm_changes_nothing(void **state)
+TEST(a_short_calm_changes_nothing)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {0};
@@ -133,7 +132,7 @@ static void a_short_calm_changes_nothing(void **state)
 
 /* ---- cost ---- */
 
-static void cost_raises_and_lowers_periods(void **state)
+TEST(cost_raises_and_lowers_periods)
 {
 	struct fixture *f = *state;
 
@@ -162,7 +161,7 @@ static void cost_raises_and_lowers_periods(void **state)
 }
 
 /* Samples that are not needed cost almost nothing, and do not count as held back. */
-static void unused_samples_are_thinned(void **state)
+TEST(unused_samples_are_thinned)
 {
 	struct fixture *f = *state;
 
@@ -184,7 +183,7 @@ static void unused_samples_are_thinned(void **state)
 	assert_false(nm_source_is_held_back(f->source));
 }
 
-static void cycles_periods_follow_too(void **state)
+TEST(cycles_periods_follow_too)
 {
 	struct fixture *f = *state;
 
@@ -195,7 +194,7 @@ static void cycles_periods_follow_too(void **state)
 	assert_in_range(fake_get(f->fake, NM_EVENT_CYCLES, 1)->period, 60000000, 60001000);
 }
 
-static void losses_count_as_cost(void **state)
+TEST(losses_count_as_cost)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -215,7 +214,7 @@ static void losses_count_as_cost(void **state)
 }
 
 /* Fork records do not decrease with the sampling rate. */
-static void losses_due_to_forks_do_not_count(void **state)
+TEST(losses_due_to_forks_do_not_count)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -234,7 +233,7 @@ static void losses_due_to_forks_do_not_count(void **state)
 	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
 }
 
-static void suppressed_samples_count_as_cost(void **state)
+TEST(suppressed_samples_count_as_cost)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -250,7 +249,7 @@ static void suppressed_samples_count_as_cost(void **state)
 }
 
 /* A burst every third interval keeps the periods high. */
-static void short_calms_do_not_count(void **state)
+TEST(short_calms_do_not_count)
 {
 	struct fixture *f = *state;
 
@@ -261,9 +260,8 @@ static void short_calms_do_not_count(void **state)
 	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
 }
 
-static void period_rule(void **state)
+TEST_BETWEEN(NULL, NULL, period_rule)
 {
-	(void)state;
 	assert_int_equal(nm_period_next(100, 100, 1000, 0.02, 0.01), 200);
 	assert_int_equal(nm_period_next(600, 100, 1000, 0.02, 0.01), 1000);
 	assert_int_equal(nm_period_next(1000, 100, 1000, 0.02, 0.01), 1000);
@@ -281,9 +279,8 @@ static void period_rule(void **state)
 }
 
 /* Longer periods do not reduce fork records. Dropped samples cost as much as others. */
-static void only_samples_are_charged_to_sampling(void **state)
+TEST_BETWEEN(NULL, NULL, only_samples_are_charged_to_sampling)
 {
-	(void)state;
 	const struct nm_ring_counts before = {.samples = 100, .task_events = 7, .no_access = 5};
 	struct nm_ring_counts now = before;
 	now.samples += 20, now.no_access += 6, now.kernel += 4, now.task_events += 10;
@@ -295,26 +292,4 @@ static void only_samples_are_charged_to_sampling(void **state)
 	assert_int_equal(cost.caused_ns, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(cycles_are_used_if_they_count),
-		WITH_FIXTURE(no_cycles_while_another_program_holds_the_counter),
-		WITH_FIXTURE(no_cycles_without_a_frequency_or_a_pmu),
-		WITH_FIXTURE(source_faults_uses_no_pmu),
-		WITH_FIXTURE(the_clock_replaces_missing_cycles),
-		WITH_FIXTURE(idle_cpus_stop_ticking),
-		WITH_FIXTURE(a_short_calm_changes_nothing),
-		WITH_FIXTURE(cost_raises_and_lowers_periods),
-		WITH_FIXTURE(unused_samples_are_thinned),
-		WITH_FIXTURE(cycles_periods_follow_too),
-		WITH_FIXTURE(losses_count_as_cost),
-		WITH_FIXTURE(losses_due_to_forks_do_not_count),
-		WITH_FIXTURE(suppressed_samples_count_as_cost),
-		WITH_FIXTURE(short_calms_do_not_count),
-		cmocka_unit_test(period_rule),
-		cmocka_unit_test(only_samples_are_charged_to_sampling),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Hardware sources on a fake machine: selection, the meaning of samples, and reports. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/source_fixture.h"
 
@@ -78,7 +77,7 @@ static struct fake_event *hardware(struct fixture *f, enum nm_event_kind kind, u
 
 /* ---- selection ---- */
 
-static void pebs_with_all_amounts(void **state)
+TEST(pebs_with_all_amounts)
 {
 	struct fixture *f = *state;
 
@@ -105,7 +104,7 @@ static void pebs_with_all_amounts(void **state)
 	}
 }
 
-static void ibs_is_used_without_pebs(void **state)
+TEST(ibs_is_used_without_pebs)
 {
 	struct fixture *f = *state;
 
@@ -118,7 +117,7 @@ static void ibs_is_used_without_pebs(void **state)
 	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 0x80000); /* of 16 each */
 }
 
-static void a_named_event_has_priority(void **state)
+TEST(a_named_event_has_priority)
 {
 	struct fixture *f = *state;
 
@@ -130,7 +129,7 @@ static void a_named_event_has_priority(void **state)
 	assert_false(status_of(f)->has_instructions || status_of(f)->has_dram);
 }
 
-static void page_faults_are_the_last_fallback(void **state)
+TEST(page_faults_are_the_last_fallback)
 {
 	struct fixture *f = *state;
 
@@ -140,7 +139,7 @@ static void page_faults_are_the_last_fallback(void **state)
 	assert_int_equal(status_of(f)->problem_count, 0);
 }
 
-static void amounts_beside_page_faults(void **state)
+TEST(amounts_beside_page_faults)
 {
 	struct fixture *f = *state;
 
@@ -149,7 +148,7 @@ static void amounts_beside_page_faults(void **state)
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
 }
 
-static void software_only_if_asked(void **state)
+TEST(software_only_if_asked)
 {
 	struct fixture *f = *state;
 
@@ -160,7 +159,7 @@ static void software_only_if_asked(void **state)
 	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
 }
 
-static void a_requested_answer_is_missed(void **state)
+TEST(a_requested_answer_is_missed)
 {
 	struct fixture *f = *state;
 
@@ -171,7 +170,7 @@ static void a_requested_answer_is_missed(void **state)
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
 }
 
-static void a_misspelt_pmu_is_reported(void **state)
+TEST(a_misspelt_pmu_is_reported)
 {
 	struct fixture *f = *state;
 
@@ -183,7 +182,7 @@ static void a_misspelt_pmu_is_reported(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 }
 
-static void an_older_libpfm4_is_reported(void **state)
+TEST(an_older_libpfm4_is_reported)
 {
 	struct fixture *f = *state;
 
@@ -200,7 +199,7 @@ static void name_event(struct fixture *f)
 	add(f, NM_MEMORY_EVENT, NM_EVENT_MEMORY, 0, 0);
 }
 
-static void a_named_event_before_the_tables(void **state)
+TEST(a_named_event_before_the_tables)
 {
 	struct fixture *f = *state;
 
@@ -219,7 +218,7 @@ static void a_named_event_before_the_tables(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 }
 
-static void a_misspelt_event_is_reported(void **state)
+TEST(a_misspelt_event_is_reported)
 {
 	struct fixture *f = *state;
 
@@ -232,7 +231,7 @@ static void a_misspelt_event_is_reported(void **state)
 }
 
 /* Another program holds the counters: page faults are used until it releases them. */
-static void a_counter_held_by_another_program_is_awaited(void **state)
+TEST(a_counter_held_by_another_program_is_awaited)
 {
 	struct fixture *f = *state;
 
@@ -252,7 +251,7 @@ static void a_counter_held_by_another_program_is_awaited(void **state)
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
-static void running_counters_precede_held_ones(void **state)
+TEST(running_counters_precede_held_ones)
 {
 	struct fixture *f = *state;
 
@@ -267,7 +266,7 @@ static void running_counters_precede_held_ones(void **state)
 }
 
 /* A refused source is not requested again in each interval. */
-static void a_fallback_source_may_be_refused(void **state)
+TEST(a_fallback_source_may_be_refused)
 {
 	struct fixture *f = *state;
 
@@ -282,7 +281,7 @@ static void a_fallback_source_may_be_refused(void **state)
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 0));
 }
 
-static void privileges_are_reported(void **state)
+TEST(privileges_are_reported)
 {
 	struct fixture *f = *state;
 
@@ -294,7 +293,7 @@ static void privileges_are_reported(void **state)
 }
 
 /* A source of loads works without its stores. */
-static void stores_may_be_missing(void **state)
+TEST(stores_may_be_missing)
 {
 	struct fixture *f = *state;
 
@@ -306,7 +305,7 @@ static void stores_may_be_missing(void **state)
 	assert_null(hardware(f, NM_EVENT_STORE, 0, 0));
 }
 
-static void unavailable_metrics(void **state)
+TEST(unavailable_metrics)
 {
 	struct fixture *f = *state;
 
@@ -320,7 +319,7 @@ static void unavailable_metrics(void **state)
 	assert_int_equal(status_of(f)->problem_count, 1); /* a missing event is not a problem */
 }
 
-static void a_cpu_that_differs(void **state)
+TEST(a_cpu_that_differs)
 {
 	struct fixture *f = *state;
 
@@ -355,7 +354,7 @@ static struct nm_sample sample_of(struct fixture *f, enum nm_event_kind kind, un
 	return seen.last;
 }
 
-static void samples_carry_their_amounts(void **state)
+TEST(samples_carry_their_amounts)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -384,7 +383,7 @@ static void samples_carry_their_amounts(void **state)
 /* Cost at which the periods do not change. */
 #define INDIFFERENT 0.005
 
-static void shared_counters_count_for_more(void **state)
+TEST(shared_counters_count_for_more)
 {
 	struct fixture *f = *state;
 
@@ -404,7 +403,7 @@ static void shared_counters_count_for_more(void **state)
 }
 
 /* Periods are primes: the first ones from the eightfold of the suitable ones up. */
-static void events_are_sampled_less_while_the_source_rests(void **state)
+TEST(events_are_sampled_less_while_the_source_rests)
 {
 	struct fixture *f = *state;
 	const uint64_t eightfold = 8 * (uint64_t)(INSTRUCTIONS_PERIOD - 3);
@@ -421,7 +420,7 @@ static void events_are_sampled_less_while_the_source_rests(void **state)
 }
 
 /* Lost records count for the interval in which they were lost, on that CPU only. */
-static void lost_records_are_reported_per_cpu(void **state)
+TEST(lost_records_are_reported_per_cpu)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -447,7 +446,7 @@ static void lost_records_are_reported_per_cpu(void **state)
 			 hardware(f, NM_EVENT_INSTRUCTIONS, 0, 0)->period);
 }
 
-static void cost_raises_all_periods(void **state)
+TEST(cost_raises_all_periods)
 {
 	struct fixture *f = *state;
 
@@ -494,7 +493,7 @@ static size_t news(struct fixture *f, struct nm_source_problem *first)
 	return count;
 }
 
-static void a_stopped_counter_is_reported_once(void **state)
+TEST(a_stopped_counter_is_reported_once)
 {
 	struct fixture *f = *state;
 	struct nm_source_problem reported_first;
@@ -530,7 +529,7 @@ static void a_stopped_counter_is_reported_once(void **state)
 }
 
 /* A thread on this CPU would seem to do nothing. */
-static void one_starved_cpu_is_enough(void **state)
+TEST(one_starved_cpu_is_enough)
 {
 	struct fixture *f = *state;
 
@@ -550,7 +549,7 @@ static void one_starved_cpu_is_enough(void **state)
 }
 
 /* A counter that waits while its CPU is offline is not starved. */
-static void a_counter_of_an_offline_cpu_is_not_starved(void **state)
+TEST(a_counter_of_an_offline_cpu_is_not_starved)
 {
 	struct fixture *f = *state;
 
@@ -562,7 +561,7 @@ static void a_counter_of_an_offline_cpu_is_not_starved(void **state)
 	assert_int_equal(status_of(f)->problem_count, 0);
 }
 
-static void page_faults_replace_starved_accesses(void **state)
+TEST(page_faults_replace_starved_accesses)
 {
 	struct fixture *f = *state;
 	struct nm_source_problem reported_first;
@@ -584,7 +583,7 @@ static void page_faults_replace_starved_accesses(void **state)
 	assert_true(sample_of(f, NM_EVENT_DRAM, 1).remote); /* the others are unchanged */
 }
 
-static void the_clock_replaces_starved_cycles(void **state)
+TEST(the_clock_replaces_starved_cycles)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {0};
@@ -606,7 +605,7 @@ static void the_clock_replaces_starved_cycles(void **state)
 }
 
 /* Multiplexing would wake an idle CPU repeatedly. */
-static void multiplexed_counters_stop_on_idle_cpus(void **state)
+TEST(multiplexed_counters_stop_on_idle_cpus)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {0.0, 1.0, 0.0, 0.0};
@@ -637,7 +636,7 @@ static void multiplexed_counters_stop_on_idle_cpus(void **state)
 	assert_true(hardware(f, NM_EVENT_DRAM, 0, 0)->enabled); /* to detect when it counts again */
 }
 
-static void shared_accesses_and_runs_weigh_more(void **state)
+TEST(shared_accesses_and_runs_weigh_more)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -662,7 +661,7 @@ static void shared_accesses_and_runs_weigh_more(void **state)
 }
 
 /* Refused rings are reported once, for any number of hotplug events. */
-static void permanent_refusals_are_reported_once(void **state)
+TEST(permanent_refusals_are_reported_once)
 {
 	struct fixture *f = *state;
 	struct nm_source_problem reported_first;
@@ -685,7 +684,7 @@ static void permanent_refusals_are_reported_once(void **state)
 }
 
 /* If any single call fails, there is still a source and nothing leaks. */
-static void any_single_failure(void **state)
+TEST(any_single_failure)
 {
 	struct fixture *f = *state;
 
@@ -707,42 +706,4 @@ static void any_single_failure(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(pebs_with_all_amounts),
-		WITH_FIXTURE(ibs_is_used_without_pebs),
-		WITH_FIXTURE(a_named_event_has_priority),
-		WITH_FIXTURE(page_faults_are_the_last_fallback),
-		WITH_FIXTURE(amounts_beside_page_faults),
-		WITH_FIXTURE(software_only_if_asked),
-		WITH_FIXTURE(a_requested_answer_is_missed),
-		WITH_FIXTURE(a_misspelt_pmu_is_reported),
-		WITH_FIXTURE(an_older_libpfm4_is_reported),
-		WITH_FIXTURE(a_named_event_before_the_tables),
-		WITH_FIXTURE(a_misspelt_event_is_reported),
-		WITH_FIXTURE(a_counter_held_by_another_program_is_awaited),
-		WITH_FIXTURE(running_counters_precede_held_ones),
-		WITH_FIXTURE(a_fallback_source_may_be_refused),
-		WITH_FIXTURE(privileges_are_reported),
-		WITH_FIXTURE(stores_may_be_missing),
-		WITH_FIXTURE(unavailable_metrics),
-		WITH_FIXTURE(a_cpu_that_differs),
-		WITH_FIXTURE(samples_carry_their_amounts),
-		WITH_FIXTURE(shared_counters_count_for_more),
-		WITH_FIXTURE(events_are_sampled_less_while_the_source_rests),
-		WITH_FIXTURE(lost_records_are_reported_per_cpu),
-		WITH_FIXTURE(cost_raises_all_periods),
-		WITH_FIXTURE(a_stopped_counter_is_reported_once),
-		WITH_FIXTURE(one_starved_cpu_is_enough),
-		WITH_FIXTURE(a_counter_of_an_offline_cpu_is_not_starved),
-		WITH_FIXTURE(page_faults_replace_starved_accesses),
-		WITH_FIXTURE(the_clock_replaces_starved_cycles),
-		WITH_FIXTURE(multiplexed_counters_stop_on_idle_cpus),
-		WITH_FIXTURE(shared_accesses_and_runs_weigh_more),
-		WITH_FIXTURE(permanent_refusals_are_reported_once),
-		WITH_FIXTURE(any_single_failure),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

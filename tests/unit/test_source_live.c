@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The source on the running kernel, if permitted; otherwise skipped, with the reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP with_shipped_settings
+#define TEAR_DOWN close_source
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <poll.h>
 #include <pthread.h>
@@ -214,11 +213,10 @@ static struct seen touch_fresh_memory(void)
 
 /* ---- tests ---- */
 
-static void every_touched_page_is_seen(void **state)
+TEST(every_touched_page_is_seen)
 {
 	unsigned pages = 0;
 
-	(void)state;
 	if (!nm_source_status(live.source)->accesses) {
 		print_message("page faults may not be sampled here\n");
 		skip();
@@ -233,9 +231,8 @@ static void every_touched_page_is_seen(void **state)
 	assert_true(seen.with_physical > seen.faults / 2);
 }
 
-static void a_raised_period_is_obeyed(void **state)
+TEST(a_raised_period_is_obeyed)
 {
-	(void)state;
 	if (!nm_source_status(live.source)->accesses) {
 		print_message("page faults may not be sampled here\n");
 		skip();
@@ -256,11 +253,10 @@ static void skip_if_records_were_lost(void)
 	}
 }
 
-static void a_running_thread_is_seen_where_it_runs(void **state)
+TEST(a_running_thread_is_seen_where_it_runs)
 {
 	struct work work = {.act = spin};
 
-	(void)state;
 	if (!nm_source_status(live.source)->runs) {
 		print_message("running threads may not be sampled here\n");
 		skip();
@@ -273,11 +269,10 @@ static void a_running_thread_is_seen_where_it_runs(void **state)
 	assert_int_equal(seen.runs_elsewhere, 0);
 }
 
-static void thread_creation_name_and_exit_are_recorded(void **state)
+TEST(thread_creation_name_and_exit_are_recorded)
 {
 	struct work work = {.act = rename_itself};
 
-	(void)state;
 	do_in_thread(&work);
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
 	drain_until_it_ended(&seen);
@@ -289,11 +284,10 @@ static void thread_creation_name_and_exit_are_recorded(void **state)
 	assert_int_equal(seen.ended, 1);
 }
 
-static void process_fork_exec_and_exit_are_recorded(void **state)
+TEST(process_fork_exec_and_exit_are_recorded)
 {
 	int status;
 
-	(void)state;
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -313,12 +307,11 @@ static void process_fork_exec_and_exit_are_recorded(void **state)
 	assert_int_equal(seen.ended, 1);
 }
 
-static void a_quarter_full_ring_wakes(void **state)
+TEST_BETWEEN(with_tiny_rings, close_source, a_quarter_full_ring_wakes)
 {
 	struct work work = fresh_memory();
 	struct pollfd waiting = {.fd = nm_source_fd(live.source), .events = POLLIN};
 
-	(void)state;
 	if (!nm_source_status(live.source)->accesses) {
 		print_message("page faults may not be sampled here\n");
 		skip();
@@ -330,9 +323,8 @@ static void a_quarter_full_ring_wakes(void **state)
 
 /* 512 faults of 48 bytes do not fit in 16 KiB; the kernel reports this with the next record that
  * fits. */
-static void an_overfull_ring_reports_its_losses(void **state)
+TEST_BETWEEN(with_tiny_rings, close_source, an_overfull_ring_reports_its_losses)
 {
-	(void)state;
 	if (!nm_source_status(live.source)->accesses || sysconf(_SC_PAGESIZE) > 16384) {
 		print_message("page faults may not be sampled here, or pages exceed 16 KiB\n");
 		skip();
@@ -389,24 +381,12 @@ static bool can_sample_here(void)
 	return true;
 }
 
-#define SHIPPED(test) cmocka_unit_test_setup_teardown(test, with_shipped_settings, close_source)
-#define TINY(test) cmocka_unit_test_setup_teardown(test, with_tiny_rings, close_source)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		SHIPPED(every_touched_page_is_seen),
-		SHIPPED(a_raised_period_is_obeyed),
-		SHIPPED(a_running_thread_is_seen_where_it_runs),
-		SHIPPED(thread_creation_name_and_exit_are_recorded),
-		SHIPPED(process_fork_exec_and_exit_are_recorded),
-		TINY(a_quarter_full_ring_wakes),
-		TINY(an_overfull_ring_reports_its_losses),
-	};
 	int failed = SKIPPED;
 
 	if (can_sample_here())
-		failed = cmocka_run_group_tests(tests, NULL, NULL);
+		failed = RUN_REGISTERED(NULL, NULL);
 	nm_platform_free(live.platform);
 	nm_topology_free(live.topology);
 	nm_config_free(live.config);

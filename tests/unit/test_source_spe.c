@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A source on a machine with SPE: opening, draining, control and closing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/source_fixture.h"
 #include "../support/spe_records.h"
@@ -66,7 +65,7 @@ static void load_by(struct fixture *f, int cpu, uint32_t pid, uint32_t tid, uint
 	publish(event, &ring, from + SPE_LOAD_BYTES);
 }
 
-static void auto_uses_spe_if_there_is_no_other_source(void **state)
+TEST(auto_uses_spe_if_there_is_no_other_source)
 {
 	struct fixture *f = *state;
 
@@ -86,7 +85,7 @@ static void auto_uses_spe_if_there_is_no_other_source(void **state)
 	}
 }
 
-static void samples_come_through(void **state)
+TEST(samples_come_through)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -107,7 +106,7 @@ static void samples_come_through(void **state)
 }
 
 /* The same number means a cache on this machine. */
-static void each_cpu_numbers_its_sources(void **state)
+TEST(each_cpu_numbers_its_sources)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -121,7 +120,7 @@ static void each_cpu_numbers_its_sources(void **state)
 }
 
 /* Space that the driver skipped, or whose records the ring lost, is released as well. */
-static void the_area_is_released(void **state)
+TEST(the_area_is_released)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -136,7 +135,7 @@ static void the_area_is_released(void **state)
 	assert_int_equal(nm_source_status(f->source)->counts.lost, 3);
 }
 
-static void the_time_being_written_is_not_read(void **state)
+TEST(the_time_being_written_is_not_read)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -152,7 +151,7 @@ static void the_time_being_written_is_not_read(void **state)
 	assert_int_equal(drain(f, &seen), 1);
 }
 
-static void held_samples_are_queried(void **state)
+TEST(held_samples_are_queried)
 {
 	struct fixture *f = *state;
 
@@ -165,7 +164,7 @@ static void held_samples_are_queried(void **state)
 	}
 }
 
-static void a_full_area_starts_anew(void **state)
+TEST(a_full_area_starts_anew)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -182,7 +181,7 @@ static void a_full_area_starts_anew(void **state)
 }
 
 /* Two kinds of cores: each has its own PMU. */
-static void each_cpu_has_the_pmu_that_takes_it(void **state)
+TEST(each_cpu_has_the_pmu_that_takes_it)
 {
 	struct fixture *f = *state;
 
@@ -197,7 +196,7 @@ static void each_cpu_has_the_pmu_that_takes_it(void **state)
 	assert_int_equal(spe(f, 2)->index, 1);
 }
 
-static void smaller_areas_if_less_memory_may_be_locked(void **state)
+TEST(smaller_areas_if_less_memory_may_be_locked)
 {
 	struct fixture *f = *state;
 
@@ -216,7 +215,7 @@ static void smaller_areas_if_less_memory_may_be_locked(void **state)
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
-static void another_program_holds_the_counter(void **state)
+TEST(another_program_holds_the_counter)
 {
 	struct fixture *f = *state;
 
@@ -227,7 +226,7 @@ static void another_program_holds_the_counter(void **state)
 	assert_true(has_report(f, -EBUSY, NM_EVENT_MEMORY, 1, "page faults are used"));
 }
 
-static void asked_for_by_name(void **state)
+TEST(asked_for_by_name)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +241,7 @@ static void asked_for_by_name(void **state)
 }
 
 /* If any single call fails, there is still a source and nothing leaks. */
-static void any_single_failure(void **state)
+TEST(any_single_failure)
 {
 	struct fixture *f = *state;
 
@@ -263,22 +262,4 @@ static void any_single_failure(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(auto_uses_spe_if_there_is_no_other_source),
-		WITH_FIXTURE(samples_come_through),
-		WITH_FIXTURE(each_cpu_numbers_its_sources),
-		WITH_FIXTURE(the_area_is_released),
-		WITH_FIXTURE(the_time_being_written_is_not_read),
-		WITH_FIXTURE(held_samples_are_queried),
-		WITH_FIXTURE(a_full_area_starts_anew),
-		WITH_FIXTURE(each_cpu_has_the_pmu_that_takes_it),
-		WITH_FIXTURE(smaller_areas_if_less_memory_may_be_locked),
-		WITH_FIXTURE(another_program_holds_the_counter),
-		WITH_FIXTURE(asked_for_by_name),
-		WITH_FIXTURE(any_single_failure),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

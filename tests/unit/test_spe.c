@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Arm SPE packets: bytes of a real machine, every kind by hand, and random ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "../../src/sample/spe.h"
@@ -66,11 +64,10 @@ static void check_real(const struct seen *seen)
 	assert_false(nm_spe_sample(other, NM_SPE_SOURCES_ARM, &sample));
 }
 
-static void records_of_a_real_machine(void **state)
+TEST(records_of_a_real_machine)
 {
 	struct seen seen = {0};
 
-	(void)state;
 	assert_int_equal(decode(real, sizeof(real), 0, &seen), sizeof(real));
 	assert_int_equal(seen.counts.records, 2);
 	assert_int_equal(seen.counts.corrupt, 0);
@@ -78,9 +75,8 @@ static void records_of_a_real_machine(void **state)
 }
 
 /* Truncated anywhere, the rest is decoded with the next piece. */
-static void pieces(void **state)
+TEST(pieces)
 {
-	(void)state;
 	for (size_t cut = 0; cut <= sizeof(real); cut++) {
 		struct seen seen = {0};
 		size_t used = decode(real, cut, 0, &seen);
@@ -92,7 +88,7 @@ static void pieces(void **state)
 	}
 }
 
-static void all_fields_of_a_load_are_decoded(void **state)
+TEST(all_fields_of_a_load_are_decoded)
 {
 	static const uint8_t bytes[] = {
 		0x49, 0x00,					      /* load */
@@ -109,7 +105,6 @@ static void all_fields_of_a_load_are_decoded(void **state)
 	struct seen seen = {0};
 	struct nm_sample sample = {.tid = 7};
 
-	(void)state;
 	assert_int_equal(decode(bytes, sizeof(bytes), 0, &seen), sizeof(bytes));
 	assert_int_equal(seen.counts.records, 1);
 	assert_int_equal(seen.records[0].context, 12345);
@@ -122,7 +117,7 @@ static void all_fields_of_a_load_are_decoded(void **state)
 	assert_true(sample.remote);
 }
 
-static void levels(void **state)
+TEST(levels)
 {
 	static const struct {
 		bool has_source;
@@ -145,7 +140,6 @@ static void levels(void **state)
 		{false, 0, 0xe, NM_LEVEL_UNKNOWN, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		const struct nm_spe_record record = {.operation = NM_SPE_STORE,
 						     .address = 0x1000,
@@ -166,7 +160,7 @@ static void levels(void **state)
 #define MIDR_FUJITSU 0x00000000461f0010
 
 /* Each maker has numbers of its own; those of others are not known, and the events decide. */
-static void each_maker_numbers_its_sources(void **state)
+TEST(each_maker_numbers_its_sources)
 {
 	static const struct {
 		uint64_t midr;
@@ -197,7 +191,6 @@ static void each_maker_numbers_its_sources(void **state)
 		{0, 0xe, 0, NM_LEVEL_UNKNOWN, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		const struct nm_spe_record record = {.operation = NM_SPE_LOAD,
 						     .address = 0x1000,
@@ -211,35 +204,32 @@ static void each_maker_numbers_its_sources(void **state)
 	}
 }
 
-static void alignment_refers_to_the_buffer(void **state)
+TEST(alignment_refers_to_the_buffer)
 {
 	static const uint8_t bytes[16] = {0x24, 0x00, [6] = 0x4a, 0x01, 0x01};
 	struct seen seen = {0};
 
-	(void)state;
 	/* to a multiple of 32: from 26 on that is six bytes */
 	assert_int_equal(decode(bytes, 9, 26, &seen), 9);
 	assert_int_equal(seen.counts.records, 1);
 	assert_int_equal(seen.records[0].operation, NM_SPE_BRANCH);
 }
 
-static void invalid_packets_end_the_piece(void **state)
+TEST(invalid_packets_end_the_piece)
 {
 	static const uint8_t bytes[] = {0x49, 0x01, 0xff, 0x01};
 	struct seen seen = {0};
 
-	(void)state;
 	assert_int_equal(decode(bytes, sizeof(bytes), 0, &seen), sizeof(bytes));
 	assert_int_equal(seen.counts.corrupt, 1);
 	assert_int_equal(seen.counts.records, 0);
 }
 
-static void any_bytes(void **state)
+TEST(any_bytes)
 {
 	struct nm_rng rng;
 	uint8_t bytes[200];
 
-	(void)state;
 	nm_rng_seed(&rng, 4711);
 	for (unsigned round = 0; round < 20000; round++) {
 		struct seen seen = {0};
@@ -253,13 +243,12 @@ static void any_bytes(void **state)
 
 /* ---- the recorded packets beside the output of perf ---- */
 
-static void golden_packets(void **state)
+TEST(golden_packets)
 {
 	struct seen seen = {0};
 	uint8_t bytes[1024];
 	size_t size = spe_golden(bytes, sizeof(bytes));
 
-	(void)state;
 	if (size == 0)
 		skip();
 	size_t used = decode(bytes, size, 0, &seen);
@@ -270,19 +259,4 @@ static void golden_packets(void **state)
 	check_real(&seen);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_of_a_real_machine),
-		cmocka_unit_test(pieces),
-		cmocka_unit_test(all_fields_of_a_load_are_decoded),
-		cmocka_unit_test(levels),
-		cmocka_unit_test(each_maker_numbers_its_sources),
-		cmocka_unit_test(alignment_refers_to_the_buffer),
-		cmocka_unit_test(invalid_packets_end_the_piece),
-		cmocka_unit_test(any_bytes),
-		cmocka_unit_test(golden_packets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

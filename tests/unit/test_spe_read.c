@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pieces of an AUX area and the ring that announces them: the thread and time of each record. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../../src/sample/spe_read.h"
 #include "../support/spe_golden.h"
@@ -92,7 +91,7 @@ static void piece(struct fixture *f, unsigned loads, uint64_t flags, uint64_t ti
 	record_aux(&f->ring, f->aux_head - bytes, bytes, flags, time);
 }
 
-static void samples_are_attributed_to_the_running_thread(void **state)
+TEST(samples_are_attributed_to_the_running_thread)
 {
 	struct fixture *f = *state;
 
@@ -132,7 +131,7 @@ static void samples_are_attributed_to_the_running_thread(void **state)
 	assert_int_equal(f->seen[1].tid, 44);
 }
 
-static void before_the_first_switch_the_thread_is_unknown(void **state)
+TEST(before_the_first_switch_the_thread_is_unknown)
 {
 	struct fixture *f = *state;
 
@@ -150,7 +149,7 @@ static void before_the_first_switch_the_thread_is_unknown(void **state)
 	assert_int_equal(f->counts.unknown, 2);
 }
 
-static void the_context_packet_decides(void **state)
+TEST(the_context_packet_decides)
 {
 	struct fixture *f = *state;
 
@@ -168,7 +167,7 @@ static void the_context_packet_decides(void **state)
 	assert_int_equal(f->seen[2].tid, 22);
 }
 
-static void without_a_clock_only_certain_cases_are_reported(void **state)
+TEST(without_a_clock_only_certain_cases_are_reported)
 {
 	struct fixture *f = *state;
 
@@ -192,7 +191,7 @@ static void without_a_clock_only_certain_cases_are_reported(void **state)
 	assert_int_equal(f->seen[0].tid, 22);
 }
 
-static void both_areas_wrap(void **state)
+TEST(both_areas_wrap)
 {
 	struct fixture *f = *state;
 
@@ -213,7 +212,7 @@ static void both_areas_wrap(void **state)
 }
 
 /* The driver pads with zeros up to an alignment, and those belong to no piece. */
-static void pieces_need_not_touch(void **state)
+TEST(pieces_need_not_touch)
 {
 	struct fixture *f = *state;
 
@@ -228,7 +227,7 @@ static void pieces_need_not_touch(void **state)
 	assert_int_equal(f->count, 2);
 }
 
-static void truncated_pieces_count_as_losses(void **state)
+TEST(truncated_pieces_count_as_losses)
 {
 	struct fixture *f = *state;
 
@@ -253,7 +252,7 @@ static void truncated_pieces_count_as_losses(void **state)
 }
 
 /* A context switch may have been among them. */
-static void lost_records_make_the_thread_unknown(void **state)
+TEST(lost_records_make_the_thread_unknown)
 {
 	struct fixture *f = *state;
 
@@ -274,7 +273,7 @@ static void lost_records_make_the_thread_unknown(void **state)
 	assert_int_equal(f->seen[0].tid, 33);
 }
 
-static void old_turns_are_dropped(void **state)
+TEST(old_turns_are_dropped)
 {
 	struct fixture *f = *state;
 
@@ -293,7 +292,7 @@ static void old_turns_are_dropped(void **state)
 	assert_int_equal(f->seen[0].tid, 100 + 19999);
 }
 
-static void other_operations_are_dropped(void **state)
+TEST(other_operations_are_dropped)
 {
 	static const uint8_t branch[] = {0x4a, 0x01, 0x01};
 	struct fixture *f = *state;
@@ -308,7 +307,7 @@ static void other_operations_are_dropped(void **state)
 
 /* The recorded ones are of the kernel without memory access; a synthetic load behind them is
  * found. */
-static void recorded_packets_as_a_piece(void **state)
+TEST(recorded_packets_as_a_piece)
 {
 	struct fixture *f = *state;
 	size_t size = spe_golden(f->aux, 76); /* the complete records */
@@ -328,7 +327,7 @@ static void recorded_packets_as_a_piece(void **state)
 }
 
 /* SECURITY: rings */
-static void invalid_records_end_the_pass(void **state)
+TEST(invalid_records_end_the_pass)
 {
 	struct fixture *f = *state;
 
@@ -347,11 +346,10 @@ static void invalid_records_end_the_pass(void **state)
 	assert_int_equal(f->counts.corrupt, 3);
 }
 
-static void times(void **state)
+TEST(times)
 {
 	struct nm_spe_clock clock = {.known = true, .shift = 0, .mult = 1, .zero_ns = 5};
 
-	(void)state;
 	assert_int_equal(nm_spe_time_ns(&clock, 7), 12);
 	/* 24 MHz as scaled by the kernel: no overflow for centuries */
 	clock = (struct nm_spe_clock){.known = true, .shift = 24, .mult = 699050667};
@@ -362,7 +360,7 @@ static void times(void **state)
 	assert_int_equal(nm_spe_time_ns(&clock, 0x10), 0x200000010);
 }
 
-static void any_bytes(void **state)
+TEST(any_bytes)
 {
 	struct fixture *f = *state;
 	struct nm_rng rng;
@@ -383,26 +381,4 @@ static void any_bytes(void **state)
 	assert_true(f->counts.corrupt > 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(samples_are_attributed_to_the_running_thread),
-		TEST(before_the_first_switch_the_thread_is_unknown),
-		TEST(the_context_packet_decides),
-		TEST(without_a_clock_only_certain_cases_are_reported),
-		TEST(both_areas_wrap),
-		TEST(pieces_need_not_touch),
-		TEST(truncated_pieces_count_as_losses),
-		TEST(lost_records_make_the_thread_unknown),
-		TEST(old_turns_are_dropped),
-		TEST(other_operations_are_dropped),
-		TEST(recorded_packets_as_a_piece),
-		TEST(invalid_records_end_the_pass),
-		TEST(times),
-		TEST(any_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

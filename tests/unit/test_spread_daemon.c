@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto" in the daemon: threads of processes that are left on several nodes take part in the
  * lotteries, and change to a home and back only after some time. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "page_daemon_fixture.h"
 
@@ -43,9 +42,8 @@ static void begin_large(void)
 	begin_auto();
 }
 
-static void misplaced_threads_of_a_large_process_move(void **state)
+TEST(misplaced_threads_of_a_large_process_move)
 {
-	(void)state;
 	begin_large();
 	live_s(30);
 	assert_true(all_at_home());
@@ -67,9 +65,8 @@ static int candidates(enum nm_candidacy kind)
 }
 
 /* Of the large process two threads are candidates until they move; the other one gets a home. */
-static void status_counts_candidates_of_the_lottery(void **state)
+TEST(status_counts_candidates_of_the_lottery)
 {
-	(void)state;
 	begin_large();
 	add_worker(2000, 6, 2); /* no room there: the memory follows */
 	add_worker(2000, 7, 2);
@@ -83,9 +80,8 @@ static void status_counts_candidates_of_the_lottery(void **state)
 }
 
 /* The kernel moves the same threads and pages. */
-static void nothing_is_drawn_beside_kernel_balancing(void **state)
+TEST(nothing_is_drawn_beside_kernel_balancing)
 {
-	(void)state;
 	begin_large();
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
@@ -93,9 +89,8 @@ static void nothing_is_drawn_beside_kernel_balancing(void **state)
 	assert_int_equal(candidates(NM_CANDIDACY_YES), -1);
 }
 
-static void nothing_is_drawn_by_first_touches(void **state)
+TEST(nothing_is_drawn_by_first_touches)
 {
-	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	begin_large();
 	live_s(30);
@@ -103,9 +98,8 @@ static void nothing_is_drawn_by_first_touches(void **state)
 }
 
 /* No lottery moves them, because only first touches are sampled. */
-static void computing_threads_of_a_large_process_stay(void **state)
+TEST(computing_threads_of_a_large_process_stay)
 {
-	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	begin_large();
 	live_s(30);
@@ -115,9 +109,8 @@ static void computing_threads_of_a_large_process_stay(void **state)
 }
 
 /* The kernel moves its threads and pages itself. */
-static void beside_the_kernel_a_large_process_is_left_to_it(void **state)
+TEST(beside_the_kernel_a_large_process_is_left_to_it)
 {
-	(void)state;
 	begin_large();
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
@@ -126,9 +119,8 @@ static void beside_the_kernel_a_large_process_is_left_to_it(void **state)
 }
 
 /* Another program wants the same CPUs. */
-static void held_threads_are_released_if_cpus_are_short(void **state)
+TEST(held_threads_are_released_if_cpus_are_short)
 {
-	(void)state;
 	computing_threads_of_a_large_process_stay(NULL);
 	for (int i = 6; i < 16; i++)
 		add_worker(2000, i % CPUS, 0);
@@ -137,9 +129,8 @@ static void held_threads_are_released_if_cpus_are_short(void **state)
 }
 
 /* Two of seven share a CPU: they would queue where they are held. */
-static void threads_without_a_cpu_of_their_own_are_not_held(void **state)
+TEST(threads_without_a_cpu_of_their_own_are_not_held)
 {
-	(void)state;
 	for (int i = 0; i < 7; i++)
 		add_worker(1000, i > 0 ? i - 1 : 0, i > 0 ? (unsigned)(i - 1) / 2 : 0);
 	begin_auto();
@@ -151,9 +142,8 @@ static void threads_without_a_cpu_of_their_own_are_not_held(void **state)
 }
 
 /* A thread of a process with a home is no partner, although a swap would help the other one. */
-static void threads_at_home_are_no_partners(void **state)
+TEST(threads_at_home_are_no_partners)
 {
-	(void)state;
 	begin_large();
 	add_worker(2000, 6, 2); /* no room there: the memory follows */
 	add_worker(2000, 7, 2);
@@ -166,9 +156,8 @@ static void threads_at_home_are_no_partners(void **state)
 }
 
 /* Its two threads are on two nodes and their memory on one: it would be given a home at once. */
-static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
+TEST(a_drawn_process_gets_a_home_after_ten_intervals)
 {
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		add_worker(1000 + 100 * i, (int)(2 * i), i);
 		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
@@ -186,19 +175,4 @@ static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
 	assert_true(state_of(1000)->stays_until > world.daemon.tally.intervals);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(misplaced_threads_of_a_large_process_move),
-		TEST(status_counts_candidates_of_the_lottery),
-		TEST(nothing_is_drawn_beside_kernel_balancing),
-		TEST(nothing_is_drawn_by_first_touches),
-		TEST(computing_threads_of_a_large_process_stay),
-		TEST(beside_the_kernel_a_large_process_is_left_to_it),
-		TEST(held_threads_are_released_if_cpus_are_short),
-		TEST(threads_without_a_cpu_of_their_own_are_not_held),
-		TEST(threads_at_home_are_no_partners),
-		TEST(a_drawn_process_gets_a_home_after_ten_intervals),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The attribute of cgroups: its values, its owner, nested cgroups, and the number of reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "fake_platform.h"
 #include "numa-migrd/tasks.h"
@@ -47,9 +45,8 @@ static enum nm_steer_value value_of(const char *text, size_t length)
 }
 
 /* SECURITY: attributes */
-static void test_values(void **state)
+TEST_BETWEEN(NULL, NULL, test_values)
 {
-	(void)state;
 	assert_int_equal(value_of("off", 3), NM_STEER_OFF);
 	assert_int_equal(value_of("observe", 7), NM_STEER_OBSERVE);
 	assert_int_equal(value_of("on", 2), NM_STEER_ON);
@@ -73,9 +70,8 @@ static void test_values(void **state)
 
 /* ---- nested cgroups ---- */
 
-static void test_no_attribute(void **state)
+TEST(test_no_attribute)
 {
-	(void)state;
 	assert_value("/a.slice/b.service", NM_STEER_NONE);
 	assert_value("/", NM_STEER_NONE);
 	assert_value("/not/there", NM_STEER_NONE);
@@ -83,9 +79,8 @@ static void test_no_attribute(void **state)
 	assert_value(NULL, NM_STEER_NONE);
 }
 
-static void test_nearest_attribute_applies(void **state)
+TEST(test_nearest_attribute_applies)
 {
-	(void)state;
 	fake_set_attribute(fake, "/", "observe");
 	assert_value("/", NM_STEER_OBSERVE);
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
@@ -94,18 +89,16 @@ static void test_nearest_attribute_applies(void **state)
 	assert_value("/a.slice", NM_STEER_OBSERVE);
 }
 
-static void test_off_takes_precedence(void **state)
+TEST(test_off_takes_precedence)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice", "off");
 	fake_set_attribute(fake, "/a.slice/b.service", "on");
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
 }
 
 /* SECURITY: user, attributes */
-static void test_only_root_asks(void **state)
+TEST(test_only_root_asks)
 {
-	(void)state;
 	fake_own_group(fake, "/a.slice/b.service", 1000);
 	fake_set_attribute(fake, "/a.slice", "observe");
 	fake_set_attribute(fake, "/a.slice/b.service", "on");
@@ -121,9 +114,8 @@ static void test_only_root_asks(void **state)
 
 /* Another user's directory above the cgroup restricts nothing. */
 /* SECURITY: attributes */
-static void test_only_the_owner_restricts(void **state)
+TEST(test_only_the_owner_restricts)
 {
-	(void)state;
 	fake_own_group(fake, "/a.slice", 1000);
 	fake_set_attribute(fake, "/a.slice", "off");
 	assert_value("/a.slice/b.service", NM_STEER_NONE);
@@ -136,9 +128,8 @@ static void test_only_the_owner_restricts(void **state)
 
 /* A new owner of the directory does not inherit the value set by root for the former one. */
 /* SECURITY: attributes */
-static void test_change_of_owner(void **state)
+TEST(test_change_of_owner)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice/b.service", "on");
 	assert_value("/a.slice/b.service", NM_STEER_ON);
 	fake_own_group(fake, "/a.slice/b.service", 1000);
@@ -146,9 +137,8 @@ static void test_change_of_owner(void **state)
 }
 
 /* SECURITY: attributes */
-static void test_unknown_value_is_observed(void **state)
+TEST(test_unknown_value_is_observed)
 {
-	(void)state;
 	static const char *const unknown[] = {
 		"of\x1b[1m", "lbma" /* a policy, which was a valid value once */,
 		"0123456789012345678901234567890123456789012345678901234567890123456789"};
@@ -160,9 +150,8 @@ static void test_unknown_value_is_observed(void **state)
 
 /* In the tree of another cgroup namespace. */
 /* SECURITY: container */
-static void test_outside(void **state)
+TEST(test_outside)
 {
-	(void)state;
 	fake_set_attribute(fake, "/", "off");
 	assert_value("/../a.slice", NM_STEER_NONE);
 	assert_value("/..", NM_STEER_NONE);
@@ -171,9 +160,8 @@ static void test_outside(void **state)
 
 /* A restarted service has a new directory without the attribute. */
 /* SECURITY: groups-vanish */
-static void test_recreated_cgroup(void **state)
+TEST(test_recreated_cgroup)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice/b.service", "off");
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
 	fake_remove_group(fake, "/a.slice/b.service");
@@ -183,10 +171,9 @@ static void test_recreated_cgroup(void **state)
 }
 
 /* Without descriptors the value is unknown. */
-static void test_cannot_be_read_now(void **state)
+TEST(test_cannot_be_read_now)
 {
 	struct nm_steering steering = {.value = NM_STEER_ON};
-	(void)state;
 	for (unsigned nth = 1; nth <= 2; nth++) {
 		fake_fail(fake, FAKE_OPEN, nth, 1, EMFILE);
 		assert_int_equal(nm_steer_read(&fake->platform, "/a.slice", &steering), -EMFILE);
@@ -195,9 +182,8 @@ static void test_cannot_be_read_now(void **state)
 }
 
 /* A directory that the daemon may not open counts as one without the attribute. */
-static void test_closed(void **state)
+TEST(test_closed)
 {
-	(void)state;
 	fake_set_attribute(fake, "/a.slice/b.service", "off");
 	fake_set_attribute(fake, "/", "observe");
 	fake_fail(fake, FAKE_OPEN, 1, 1, EACCES);
@@ -218,10 +204,9 @@ static const char *nested(char *path, size_t size, unsigned levels)
 }
 
 /* SECURITY: many-groups */
-static void test_too_deep(void **state)
+TEST(test_too_deep)
 {
 	char path[128];
-	(void)state;
 	fake_set_attribute(fake, "/a.slice", "on");
 	assert_value(nested(path, sizeof(path), 32), NM_STEER_ON);
 	assert_int_equal(fake->attribute_reads, 33);
@@ -233,25 +218,4 @@ static void test_too_deep(void **state)
 	assert_value(path, NM_STEER_OFF);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		TEST(test_no_attribute),
-		TEST(test_nearest_attribute_applies),
-		TEST(test_off_takes_precedence),
-		TEST(test_only_root_asks),
-		TEST(test_only_the_owner_restricts),
-		TEST(test_change_of_owner),
-		TEST(test_unknown_value_is_observed),
-		TEST(test_outside),
-		TEST(test_recreated_cgroup),
-		TEST(test_cannot_be_read_now),
-		TEST(test_closed),
-		TEST(test_too_deep),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes of cgroups through every stage of the daemon, in simulated time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP world_open
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "daemon_fixture.h"
 
@@ -48,9 +46,8 @@ static void check_at_next_tick(uint32_t pid)
 }
 
 /* No thread of it is moved, but its metrics are shown; others are not affected. */
-static void observed_processes_are_never_moved(void **state)
+TEST(observed_processes_are_never_moved)
 {
-	(void)state;
 	misplace(NM_POLICY_LBMA);
 	fake_set_attribute(world.fake, "/a.slice", "observe");
 	live(40);
@@ -62,9 +59,8 @@ static void observed_processes_are_never_moved(void **state)
 }
 
 /* Its threads were moved: they are left alone within ten seconds. */
-static void off_applies_within_ten_seconds(void **state)
+TEST(off_applies_within_ten_seconds)
 {
-	(void)state;
 	misplace(NM_POLICY_LBMA);
 	live(40);
 	assert_true(all_at_home());
@@ -85,9 +81,8 @@ static void off_applies_within_ten_seconds(void **state)
 }
 
 /* The same for a sleeping process with an attribute of its own service. */
-static void observe_ends_assignments_of_sleepers(void **state)
+TEST(observe_ends_assignments_of_sleepers)
 {
-	(void)state;
 	misplace(NM_POLICY_LBMA);
 	fake_group(world.fake, "/a.slice/x.service")->uid = 1000;
 	live(40);
@@ -102,9 +97,8 @@ static void observe_ends_assignments_of_sleepers(void **state)
 }
 
 /* A move under evaluation is not rolled back either. */
-static void observed_processes_are_not_moved_back(void **state)
+TEST(observed_processes_are_not_moved_back)
 {
-	(void)state;
 	misplace(NM_POLICY_LBMA);
 	while (!move_of("1000") && world.nr_entries < 500)
 		live_one();
@@ -118,10 +112,9 @@ static void observed_processes_are_not_moved_back(void **state)
 }
 
 /* Also after a reload, and for a sleeping process. */
-static void a_reload_keeps_attribute_values(void **state)
+TEST(a_reload_keeps_attribute_values)
 {
 	char path[sizeof(world.root) + 16], error[256];
-	(void)state;
 	misplace(NM_POLICY_LBMA);
 	live(40);
 	assert_true(is_assigned(1000));
@@ -142,17 +135,4 @@ static void a_reload_keeps_attribute_values(void **state)
 	assert_true(has_own_mask(1000) && has_own_mask(1002));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(observed_processes_are_never_moved),
-		TEST(off_applies_within_ten_seconds),
-		TEST(observe_ends_assignments_of_sleepers),
-		TEST(observed_processes_are_not_moved_back),
-		TEST(a_reload_keeps_attribute_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The attribute of real directories: values and owners from the kernel. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "numa-migrd/tasks.h"
@@ -81,10 +80,9 @@ static void assert_value(const char *cgroup, enum nm_steer_value value)
 	assert_int_equal(steering.value, value);
 }
 
-static void test_change(void **state)
+TEST(test_change)
 {
 	char path[256];
-	(void)state;
 	need_attributes();
 	assert_value("/a/b", NM_STEER_OFF);
 	assert_int_equal(set_attribute("/a/b", "observe"), 0);
@@ -95,11 +93,10 @@ static void test_change(void **state)
 	assert_value("/a/b/c", NM_STEER_NONE);
 }
 
-static void test_only_root_asks(void **state)
+TEST(test_only_root_asks)
 {
 	bool root = geteuid() == 0;
 	char path[256];
-	(void)state;
 	need_attributes();
 	assert_int_equal(set_attribute("/a/b", "on"), 0);
 	assert_value("/a/b", root ? NM_STEER_ON : NM_STEER_NONE);
@@ -109,25 +106,13 @@ static void test_only_root_asks(void **state)
 }
 
 /* The kernel allows values of 64 KiB and more. */
-static void test_long_value(void **state)
+TEST(test_long_value)
 {
 	static char value[1000];
-	(void)state;
 	need_attributes();
 	memset(value, 'x', sizeof(value) - 1);
 	assert_int_equal(set_attribute("/a/b", value), 0);
 	assert_value("/a/b", NM_STEER_OBSERVE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_change),
-		TEST(test_only_root_asks),
-		TEST(test_long_value),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes of cgroups and pages: the values that prevent page moves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #include "page_daemon_fixture.h"
 
@@ -21,9 +19,8 @@ static void begin_in_group(const char *value)
 	begin();
 }
 
-static void observed_pages_stay_and_are_counted(void **state)
+TEST(observed_pages_stay_and_are_counted)
 {
-	(void)state;
 	begin_in_group("observe");
 	live(30);
 	assert_int_equal(pages_on(2), PAGES);
@@ -34,9 +31,8 @@ static void observed_pages_stay_and_are_counted(void **state)
 	live_until_on(0, PAGES, 30);
 }
 
-static void pages_of_excluded_processes_are_ignored(void **state)
+TEST(pages_of_excluded_processes_are_ignored)
 {
-	(void)state;
 	begin_in_group("off");
 	live(30);
 	assert_int_equal(pages_on(2), PAGES);
@@ -44,9 +40,8 @@ static void pages_of_excluded_processes_are_ignored(void **state)
 }
 
 /* Pages in the queue of the mover when the attribute is set are not moved. */
-static void queued_pages_are_dropped(void **state)
+TEST(queued_pages_are_dropped)
 {
-	(void)state;
 	begin_in_group(NULL);
 	fake_mover.asleep = true;
 	for (unsigned i = 0; i < 30 && fake_mover.nr_waiting == 0; i++)
@@ -59,13 +54,4 @@ static void queued_pages_are_dropped(void **state)
 	assert_int_equal(pages_on(2), PAGES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(observed_pages_stay_and_are_counted),
-		TEST(pages_of_excluded_processes_are_ignored),
-		TEST(queued_pages_are_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

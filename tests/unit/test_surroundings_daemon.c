@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto" through every stage of the daemon, beside what it cannot change: memory that stays
  * where it is, programs of idle priority, CPUs that come and go. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "page_daemon_fixture.h"
 
@@ -75,9 +74,8 @@ static void assert_not_taken_away(void)
 	fake_asked.pages = NULL;
 }
 
-static void a_virtual_machine_stays_near_its_memfd(void **state)
+TEST(a_virtual_machine_stays_near_its_memfd)
 {
-	(void)state;
 	(void)begin_beside_staying(
 		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) dirty=1048576 mapmax=2 "
 		"N1=1048576 kernelpagesize_kB=4\n" PRIVATE_ON_1);
@@ -85,9 +83,8 @@ static void a_virtual_machine_stays_near_its_memfd(void **state)
 }
 
 /* Accesses are not sampled, so that only the kernel shows where its memory is. */
-static void without_samples_it_stays_near_its_memfd(void **state)
+TEST(without_samples_it_stays_near_its_memfd)
 {
-	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
 	world.cached = true;
 	(void)begin_beside_staying(
@@ -97,9 +94,8 @@ static void without_samples_it_stays_near_its_memfd(void **state)
 }
 
 /* Its own memory is small; no other program maps the file, which it only reads. */
-static void a_program_stays_near_its_large_file(void **state)
+TEST(a_program_stays_near_its_large_file)
 {
-	(void)state;
 	(void)begin_beside_staying("7f0000000000 default file=/model.gguf mapped=1048576 "
 				   "N1=1048576 kernelpagesize_kB=4\n" PRIVATE_ON_1);
 	assert_not_taken_away();
@@ -115,35 +111,31 @@ static void assert_stays_near_huge_pages(const char *numa_maps)
 	assert_not_taken_away();
 }
 
-static void a_virtual_machine_stays_near_its_huge_pages(void **state)
+TEST(a_virtual_machine_stays_near_its_huge_pages)
 {
-	(void)state;
 	assert_stays_near_huge_pages(
 		"7f0000000000 default file=/dev/hugepages/qemu huge dirty=2048 N1=2048 "
 		"kernelpagesize_kB=2048\n" PRIVATE_ON_1);
 }
 
-static void a_virtual_machine_stays_near_its_huge_memfd(void **state)
+TEST(a_virtual_machine_stays_near_its_huge_memfd)
 {
-	(void)state;
 	assert_stays_near_huge_pages(
 		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) huge dirty=4 N1=4 "
 		"kernelpagesize_kB=1048576\n" PRIVATE_ON_1);
 }
 
 /* Its own memory is too large for the kernel to count it. */
-static void a_database_stays_near_its_buffers(void **state)
+TEST(a_database_stays_near_its_buffers)
 {
-	(void)state;
 	struct fake_thread *database = begin_beside_staying(NULL);
 	database->rss_kb = (4 << 20) + (256 << 10);
 	assert_not_taken_away();
 }
 
 /* With pages.also, it follows like all other memory. */
-static void shared_memory_that_may_move_does_not_stay(void **state)
+TEST(shared_memory_that_may_move_does_not_stay)
 {
-	(void)state;
 	world.daemon.config->pages.also = NM_ALSO_SHARED;
 	(void)begin_beside_staying(
 		"7f0000000000 default file=/memfd:pc.ram\\040(deleted) dirty=1048576 mapmax=2 "
@@ -155,9 +147,8 @@ static void shared_memory_that_may_move_does_not_stay(void **state)
 }
 
 /* Programs and libraries are not data: their pages do not hold a program near them. */
-static void libraries_hold_no_program(void **state)
+TEST(libraries_hold_no_program)
 {
-	(void)state;
 	make_space(1024, 2);
 	struct fake_thread *first = fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid);
 	first->rss_kb = 4096 + (48 << 10);
@@ -188,29 +179,25 @@ static bool is_managed_with(uint64_t rss_kb)
 }
 
 /* Per-CPU counters that the kernel has not added up. */
-static void a_size_of_0_is_not_small(void **state)
+TEST(a_size_of_0_is_not_small)
 {
-	(void)state;
 	assert_true(is_managed_with(0));
 }
 
 /* The error is 8 times 32 pages, and the least size 4 MiB. */
-static void a_size_within_the_error_is_not_small(void **state)
+TEST(a_size_within_the_error_is_not_small)
 {
-	(void)state;
 	assert_true(is_managed_with(3 * 1024 + 4));
 }
 
-static void a_smaller_size_is_small(void **state)
+TEST(a_smaller_size_is_small)
 {
-	(void)state;
 	assert_false(is_managed_with(3 * 1024 - 4));
 }
 
 /* The difference of the two counters of statm is 0. The kernel counts the pages itself. */
-static void anonymous_memory_of_0_is_located(void **state)
+TEST(anonymous_memory_of_0_is_located)
 {
-	(void)state;
 	make_space(1024, 2);
 	struct fake_thread *first = fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid);
 	first->rss_kb = first->shared_kb = 8192;
@@ -263,29 +250,25 @@ static void put_into_group(struct fake_thread *thread)
 	snprintf(thread->cgroup, sizeof(thread->cgroup), "/batch/job");
 }
 
-static void idle_programs_take_no_room(void **state)
+TEST(idle_programs_take_no_room)
 {
-	(void)state;
 	assert_room_beside(make_idle);
 }
 
-static void the_nicest_programs_take_no_room(void **state)
+TEST(the_nicest_programs_take_no_room)
 {
-	(void)state;
 	assert_room_beside(make_nice);
 }
 
-static void idle_cgroups_take_no_room(void **state)
+TEST(idle_cgroups_take_no_room)
 {
-	(void)state;
 	world.fake->limits[world.fake->nr_limits++] =
 		(struct fake_limit){.path = "/batch", .weight = "0"};
 	assert_room_beside(put_into_group);
 }
 
-static void cgroups_of_least_weight_take_no_room(void **state)
+TEST(cgroups_of_least_weight_take_no_room)
 {
-	(void)state;
 	world.fake->limits[world.fake->nr_limits++] =
 		(struct fake_limit){.path = "/batch", .weight = "1"};
 	assert_room_beside(put_into_group);
@@ -297,9 +280,8 @@ static void make_usual(struct fake_thread *thread)
 	thread->nice = 10;
 }
 
-static void other_programs_take_room(void **state)
+TEST(other_programs_take_room)
 {
-	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 1024);
 	add_user(1000, 5, 0, 1024);
@@ -373,22 +355,19 @@ static void assert_placed_once(double every_s)
 	assert_non_null(verdict_on(find_entry(0, NM_MESSAGE_DECISION, "PID", "1000")));
 }
 
-static void a_cpu_that_toggles_each_second_delays_nothing(void **state)
+TEST(a_cpu_that_toggles_each_second_delays_nothing)
 {
-	(void)state;
 	assert_placed_once(1);
 }
 
-static void a_cpu_that_toggles_every_5_s_ends_no_home(void **state)
+TEST(a_cpu_that_toggles_every_5_s_ends_no_home)
 {
-	(void)state;
 	assert_placed_once(5);
 }
 
 /* Programs on the node itself are placed anew on what is left of it. */
-static void a_home_on_the_changed_node_is_examined_anew(void **state)
+TEST(a_home_on_the_changed_node_is_examined_anew)
 {
-	(void)state;
 	begin_with_changing_cpus();
 	live_s(10);
 	assert_int_equal(home_of(1000), 2);
@@ -401,9 +380,8 @@ static void a_home_on_the_changed_node_is_examined_anew(void **state)
 }
 
 /* Memory blocks were added: the nodes and their CPUs are the same. */
-static void new_memory_ends_no_home(void **state)
+TEST(new_memory_ends_no_home)
 {
-	(void)state;
 	begin_with_changing_cpus();
 	live_s(10);
 	assert_int_equal(home_of(1000), 2);
@@ -417,33 +395,5 @@ static void new_memory_ends_no_home(void **state)
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pages, world_close)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_virtual_machine_stays_near_its_memfd),
-		TEST(without_samples_it_stays_near_its_memfd),
-		TEST(a_program_stays_near_its_large_file),
-		TEST(a_virtual_machine_stays_near_its_huge_pages),
-		TEST(a_virtual_machine_stays_near_its_huge_memfd),
-		TEST(a_database_stays_near_its_buffers),
-		TEST(shared_memory_that_may_move_does_not_stay),
-		TEST(libraries_hold_no_program),
-		TEST(a_size_of_0_is_not_small),
-		TEST(a_size_within_the_error_is_not_small),
-		TEST(a_smaller_size_is_small),
-		TEST(anonymous_memory_of_0_is_located),
-		TEST(idle_programs_take_no_room),
-		TEST(the_nicest_programs_take_no_room),
-		TEST(idle_cgroups_take_no_room),
-		TEST(cgroups_of_least_weight_take_no_room),
-		TEST(other_programs_take_room),
-		TEST(a_cpu_that_toggles_each_second_delays_nothing),
-		TEST(a_cpu_that_toggles_every_5_s_ends_no_home),
-		TEST(a_home_on_the_changed_node_is_examined_anew),
-		TEST(new_memory_ends_no_home),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Two tenants, A and B, each in a cgroup of its own: what A does costs B no move and no restoration
  * of a thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up_tenants
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../../src/affinity/moves.h"
 #include "move_fixture.h"
@@ -58,9 +56,8 @@ static void leave_slots(unsigned left)
 }
 
 /* SECURITY: ledger */
-static void each_domain_has_a_share_of_the_slots(void **state)
+TEST(each_domain_has_a_share_of_the_slots)
 {
-	(void)state;
 	clone_threads(100, FIRST_OF_A, 60);
 	clone_threads(200, FIRST_OF_B, 20);
 	leave_slots(40);
@@ -71,9 +68,8 @@ static void each_domain_has_a_share_of_the_slots(void **state)
 /* Any number of users are one domain: with subordinate user ids, each thread of A has another one.
  */
 /* SECURITY: ledger */
-static void users_of_one_domain_share_its_slots(void **state)
+TEST(users_of_one_domain_share_its_slots)
 {
-	(void)state;
 	clone_threads(100, FIRST_OF_A, 60);
 	for (uint32_t i = 0; i < 60; i++) {
 		struct fake_thread *thread = fake_get(fake, FIRST_OF_A + i);
@@ -93,11 +89,10 @@ static void crash(void)
 
 /* Processes of A have parts of the target, each in a deep cgroup: the cost is constant. */
 /* SECURITY: slow-restore, many-groups */
-static void deep_cgroups_do_not_delay_others(void **state)
+TEST(deep_cgroups_do_not_delay_others)
 {
 	struct nm_restoration found;
 	char path[96];
-	(void)state;
 	clone_threads(200, FIRST_OF_B, 1);
 	assert_int_equal(move_threads(FIRST_OF_B, 1), 1);
 	crash();
@@ -122,9 +117,8 @@ static void deep_cgroups_do_not_delay_others(void **state)
 /* The threads of A make a walk take 100 intervals. Meanwhile the move ends in which a child of B
  * was created. */
 /* SECURITY: forks */
-static void many_threads_hide_no_child(void **state)
+TEST(many_threads_hide_no_child)
 {
-	(void)state;
 	clone_threads(100, FIRST_OF_A, 100);
 	clone_threads(200, FIRST_OF_B, 1);
 	assert_int_equal(move_threads(FIRST_OF_B, 1), 1);
@@ -146,10 +140,9 @@ static void one_second_later(struct fake *f)
 	fake_sleep(f, 600);
 }
 
-static void progress_is_reported(void **state)
+TEST(progress_is_reported)
 {
 	struct nm_restoration found;
-	(void)state;
 	clone_threads(100, FIRST_OF_A, 40);
 	assert_int_equal(move_threads(FIRST_OF_A, 40), 40);
 	crash();
@@ -160,16 +153,4 @@ static void progress_is_reported(void **state)
 	world_start();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_tenants, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_domain_has_a_share_of_the_slots),
-		TEST(users_of_one_domain_share_its_slots),
-		TEST(deep_cgroups_do_not_delay_others),
-		TEST(many_threads_hide_no_child),
-		TEST(progress_is_reported),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

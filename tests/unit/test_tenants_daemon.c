@@ -4,11 +4,9 @@
  * are lost, changes affinities and attributes of cgroups, and is in deep cgroups. The program of B
  * gets its home, and its affinities are finally restored.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP open_pages
+#define TEAR_DOWN world_close
+#include "../support/test.h"
 
 #define FAKE_THREADS 400
 #define FAKE_CGROUP_BYTES 96
@@ -76,9 +74,8 @@ static unsigned assigned_of_b(void)
 }
 
 /* SECURITY: quota, many-groups, forks */
-static void tenant_b_is_placed_and_restored(void **state)
+TEST(tenant_b_is_placed_and_restored)
 {
-	(void)state;
 	add_a();
 	add_b();
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
@@ -101,10 +98,9 @@ static void tenant_b_is_placed_and_restored(void **state)
 }
 
 /* While records are lost, a thread is found with an inherited affinity. */
-static void a_restored_inheritor_is_managed_at_once(void **state)
+TEST(a_restored_inheritor_is_managed_at_once)
 {
 	enum nm_eligibility eligibility;
-	(void)state;
 	uint32_t tid = add_worker(B, 1, 0)->tid;
 	const struct nm_move_event event = {.kind = NM_MOVE_INHERITED,
 					    .tid = tid,
@@ -114,16 +110,14 @@ static void a_restored_inheritor_is_managed_at_once(void **state)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 	fake_pin(world.fake, tid, fake_cpus(0, 1));
 	live(2);
-	assert_int_equal(nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid,
-						      &eligibility),
-			 0);
+	assert_int_equal(
+		nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid, &eligibility), 0);
 	assert_int_equal(eligibility, NM_ELIGIBILITY_PINNED);
 	fake_pin(world.fake, tid, world.fake->all);
 	nm_report_move(&world.daemon, &event);
 	live_one();
-	assert_int_equal(nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid,
-						      &eligibility),
-			 0);
+	assert_int_equal(
+		nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid, &eligibility), 0);
 	assert_int_equal(eligibility, NM_ELIGIBILITY_MANAGED);
 }
 
@@ -142,25 +136,14 @@ static uint64_t remembered_beside(size_t of_a)
 }
 
 /* SECURITY: quota */
-static void tenant_a_leaves_rollback_storage_to_b(void **state)
+TEST(tenant_a_leaves_rollback_storage_to_b)
 {
-	(void)state;
 	assert_int_equal(remembered_beside(world.daemon.config->rules.rollback_pages / 2), 512);
 }
 
-static void rollback_storage_is_limited(void **state)
+TEST(rollback_storage_is_limited)
 {
-	(void)state;
 	assert_int_equal(remembered_beside(world.daemon.config->rules.rollback_pages), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(tenant_b_is_placed_and_restored),
-		TEST(tenant_a_leaves_rollback_storage_to_b),
-		TEST(rollback_storage_is_limited),
-		TEST(a_restored_inheritor_is_managed_at_once),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

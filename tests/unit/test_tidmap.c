@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SET_UP setup
+#define TEAR_DOWN teardown
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "numa-migrd/base.h"
 
@@ -22,7 +21,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	const struct nm_tidmap *map = *state;
 
@@ -30,7 +29,7 @@ static void test_empty(void **state)
 		assert_int_equal(nm_tidmap_get(map, tid), NM_TIDMAP_NONE);
 }
 
-static void test_set_get_replace_remove(void **state)
+TEST(test_set_get_replace_remove)
 {
 	struct nm_tidmap *map = *state;
 
@@ -42,7 +41,7 @@ static void test_set_get_replace_remove(void **state)
 	assert_int_equal(nm_tidmap_get(map, 4711), NM_TIDMAP_NONE);
 }
 
-static void test_edges(void **state)
+TEST(test_edges)
 {
 	static const uint32_t tids[] = {0, 1, 1023, 1024, 1025, LARGEST - 1024, LARGEST};
 	struct nm_tidmap *map = *state;
@@ -55,7 +54,7 @@ static void test_edges(void **state)
 	assert_int_equal(nm_tidmap_get(map, 1026), NM_TIDMAP_NONE);
 }
 
-static void test_out_of_range(void **state)
+TEST(test_out_of_range)
 {
 	struct nm_tidmap *map = *state;
 
@@ -67,7 +66,7 @@ static void test_out_of_range(void **state)
 	nm_tidmap_remove(map, UINT32_MAX);
 }
 
-static void test_remove_unknown(void **state)
+TEST(test_remove_unknown)
 {
 	struct nm_tidmap *map = *state;
 
@@ -77,7 +76,7 @@ static void test_remove_unknown(void **state)
 	assert_int_equal(nm_tidmap_get(map, 78), 5);
 }
 
-static void test_full_map(void **state)
+TEST(test_full_map)
 {
 	struct nm_tidmap *map = *state;
 
@@ -87,7 +86,7 @@ static void test_full_map(void **state)
 		assert_int_equal(nm_tidmap_get(map, tid), LARGEST - tid);
 }
 
-static void test_next(void **state)
+TEST(test_next)
 {
 	static const uint32_t tids[] = {0, 7, 1023, 1024, 5000, LARGEST};
 	struct nm_tidmap *map = *state;
@@ -105,26 +104,11 @@ static void test_next(void **state)
 	assert_int_equal(nm_tidmap_next(map, 1025), LARGEST);
 }
 
-static void test_free_null(void **state)
+TEST_BETWEEN(NULL, NULL, test_free_null)
 {
-	(void)state;
 	nm_tidmap_free(NULL);
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *none = NULL;
 	assert_null(none);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_set_get_replace_remove, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_edges, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_out_of_range, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_remove_unknown, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_next, setup, teardown),
-		cmocka_unit_test(test_free_null),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

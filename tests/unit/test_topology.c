@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* SPDX-License-Identifier: MIT */
+#define SET_UP make_root
+#define TEAR_DOWN remove_root
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../support/topology_equal.h"
 #include "fixture.h"
@@ -146,17 +145,16 @@ static void assert_consistent(const struct nm_topology *t)
 	}
 }
 
-static void this_machine_loads(void **state)
+TEST_BETWEEN(NULL, NULL, this_machine_loads)
 {
 	nm_auto(nm_topology_freep) struct nm_topology *topology = load_from(NULL, NULL);
 	nm_auto(nm_topology_freep) struct nm_topology *again = load_from("/", NULL);
 
-	(void)state;
 	assert_consistent(topology);
 	assert_true(topology_equal(topology, again));
 }
 
-static void odd_machine_loads(void **state)
+TEST(odd_machine_loads)
 {
 	put_odd_machine(*state);
 	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
@@ -179,7 +177,7 @@ static void odd_machine_loads(void **state)
 	assert_int_equal(t->nodes[2].memory_bytes, 1ULL << 30);
 }
 
-static void odd_machine_has_its_cpus(void **state)
+TEST(odd_machine_has_its_cpus)
 {
 	put_odd_machine(*state);
 	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
@@ -198,7 +196,7 @@ static void odd_machine_has_its_cpus(void **state)
 	assert_int_equal(nm_topology_node_of_cpu(t, -1), -1);
 }
 
-static void memory_only_node_has_a_neighbour(void **state)
+TEST(memory_only_node_has_a_neighbour)
 {
 	put_odd_machine(*state);
 	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
@@ -230,7 +228,7 @@ static void put_initiator(const char *root, unsigned node, unsigned class, unsig
 	    initiator);
 }
 
-static void initiators_come_before_distances(void **state)
+TEST(initiators_come_before_distances)
 {
 	put_tied_machine(*state);
 	put_initiator(*state, 9, 0, 8);
@@ -241,7 +239,7 @@ static void initiators_come_before_distances(void **state)
 }
 
 /* Class 0 may name a device, or a node without a usable CPU. */
-static void initiators_have_cpus(void **state)
+TEST(initiators_have_cpus)
 {
 	put_tied_machine(*state);
 	put_initiator(*state, 9, 0, 0);
@@ -258,7 +256,7 @@ static void initiators_have_cpus(void **state)
 }
 
 /* Of several initiators the nearest is used, if distances are known. */
-static void initiators_by_distance(void **state)
+TEST(initiators_by_distance)
 {
 	put_tied_machine(*state);
 	put_node(*state, 9, "00\n", "31 20 28 10 20\n");
@@ -269,7 +267,7 @@ static void initiators_by_distance(void **state)
 	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
 }
 
-static void nowhere_to_go(void **state)
+TEST(nowhere_to_go)
 {
 	put_odd_machine(*state);
 	put(*state, "0-7\n", CPU_DIRECTORY "/isolated");
@@ -281,7 +279,7 @@ static void nowhere_to_go(void **state)
 		assert_int_equal(t->nodes[i].nearest_with_cpus, i);
 }
 
-static void isolated_partitions_count(void **state)
+TEST(isolated_partitions_count)
 {
 	put_odd_machine(*state);
 	put(*state, "\n", CPU_DIRECTORY "/isolated");
@@ -293,7 +291,7 @@ static void isolated_partitions_count(void **state)
 	assert_true(t->cpus[1].isolated && t->cpus[2].isolated && !t->cpus[5].isolated);
 }
 
-static void without_nodes_there_is_one(void **state)
+TEST(without_nodes_there_is_one)
 {
 	put(*state, "0-1\n", CPU_DIRECTORY "/present");
 	put(*state, "0-1\n", CPU_DIRECTORY "/possible");
@@ -310,7 +308,7 @@ static void without_nodes_there_is_one(void **state)
 	assert_int_equal(nm_topology_distance(t, 0, 0), 10);
 }
 
-static void changes_are_seen(void **state)
+TEST(changes_are_seen)
 {
 	put_odd_machine(*state);
 	nm_auto(nm_topology_freep) struct nm_topology *before = load_from(*state, NULL);
@@ -326,7 +324,7 @@ static void changes_are_seen(void **state)
 	assert_false(topology_equal(before, farther));
 }
 
-static void environment_is_restored(void **state)
+TEST(environment_is_restored)
 {
 	put_odd_machine(*state);
 	setenv("HWLOC_FSROOT", "/mine", 1);
@@ -350,7 +348,7 @@ static void write_synthetic(const char *path, const char *description)
 	hwloc_topology_destroy(made);
 }
 
-static void xml_loads(void **state)
+TEST(xml_loads)
 {
 	char path[FIXTURE_PATH];
 
@@ -371,7 +369,7 @@ static void xml_loads(void **state)
 }
 
 /* Two memories with the same CPUs, as with HBM: the CPUs belong to one of them. */
-static void xml_with_two_memories_loads(void **state)
+TEST(xml_with_two_memories_loads)
 {
 	char path[FIXTURE_PATH];
 
@@ -388,7 +386,7 @@ static void xml_with_two_memories_loads(void **state)
 }
 
 /* Without distances the cpusets of hwloc determine the package of a memory. */
-static void xml_assigns_memory_to_packages(void **state)
+TEST(xml_assigns_memory_to_packages)
 {
 	char path[FIXTURE_PATH];
 
@@ -413,12 +411,13 @@ static void edit(const char *path, const char *from, const char *to)
 }
 
 /* Memory of Knights Landing in cache mode, as shown by hwloc. */
-static void memory_side_cache_is_no_last_level(void **state)
+TEST(memory_side_cache_is_no_last_level)
 {
 	char path[FIXTURE_PATH];
 
 	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
-	write_synthetic(path, "pack:1 [numa] l3:1(size=17179869184) l2:2(size=1048576) core:2 pu:1");
+	write_synthetic(path,
+			"pack:1 [numa] l3:1(size=17179869184) l2:2(size=1048576) core:2 pu:1");
 	nm_auto(nm_topology_freep) struct nm_topology *before = load_from(NULL, path);
 	edit(path, "type=\"L3Cache\"", "type=\"L3Cache\" subtype=\"MemorySideCache\"");
 	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
@@ -440,7 +439,7 @@ static void assert_refused(const char *root, const char *xml, int expected, cons
 	assert_non_null(strstr(error, named));
 }
 
-static void bad_sources_are_explained(void **state)
+TEST(bad_sources_are_explained)
 {
 	char path[FIXTURE_PATH];
 
@@ -452,9 +451,8 @@ static void bad_sources_are_explained(void **state)
 	assert_refused(NULL, path, -EINVAL, "bad.xml");
 }
 
-static void nothing_to_free(void **state)
+TEST_BETWEEN(NULL, NULL, nothing_to_free)
 {
-	(void)state;
 	nm_topology_free(NULL);
 }
 
@@ -515,7 +513,7 @@ static void unpack(const char *root, const char *archive)
 	}
 }
 
-static void recorded_machines_load(void **state)
+TEST(recorded_machines_load)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(machines); i++) {
 		unpack(*state, machines[i].archive);
@@ -523,7 +521,7 @@ static void recorded_machines_load(void **state)
 	}
 }
 
-static void recorded_memory_only_nodes(void **state)
+TEST(recorded_memory_only_nodes)
 {
 	char path[FIXTURE_PATH];
 
@@ -541,7 +539,7 @@ static void recorded_memory_only_nodes(void **state)
 }
 
 /* Restoration needs neither nodes nor memory for them. */
-static void cpus_load_without_a_topology(void **state)
+TEST(cpus_load_without_a_topology)
 {
 	const char *root = *state;
 	nm_auto(nm_topology_freep) struct nm_topology *t = NULL;
@@ -556,33 +554,4 @@ static void cpus_load_without_a_topology(void **state)
 	assert_int_equal(t->nr_nodes, 0);
 }
 
-#define IN_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(this_machine_loads),
-		IN_ROOT(odd_machine_loads),
-		IN_ROOT(odd_machine_has_its_cpus),
-		IN_ROOT(memory_only_node_has_a_neighbour),
-		IN_ROOT(initiators_come_before_distances),
-		IN_ROOT(initiators_have_cpus),
-		IN_ROOT(initiators_by_distance),
-		IN_ROOT(nowhere_to_go),
-		IN_ROOT(isolated_partitions_count),
-		IN_ROOT(without_nodes_there_is_one),
-		IN_ROOT(changes_are_seen),
-		IN_ROOT(environment_is_restored),
-		IN_ROOT(xml_loads),
-		IN_ROOT(xml_with_two_memories_loads),
-		IN_ROOT(xml_assigns_memory_to_packages),
-		IN_ROOT(memory_side_cache_is_no_last_level),
-		IN_ROOT(bad_sources_are_explained),
-		IN_ROOT(cpus_load_without_a_topology),
-		cmocka_unit_test(nothing_to_free),
-		IN_ROOT(recorded_machines_load),
-		IN_ROOT(recorded_memory_only_nodes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

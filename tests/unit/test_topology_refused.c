@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The reason why hwloc refuses an XML file. In a separate program, as hwloc reads the setting of
  * its messages once per process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,11 +25,10 @@ static const struct {
 };
 
 /* The error is that of hwloc, and the library prints nothing on stderr. */
-static void a_refused_xml_reports_the_reason_of_hwloc(void **state)
+TEST(a_refused_xml_reports_the_reason_of_hwloc)
 {
 	char root[64], path[128], errors[NM_ARRAY_SIZE(refused)][256];
 	int results[NM_ARRAY_SIZE(refused)];
-	(void)state;
 	fixture_make(root, sizeof(root));
 	snprintf(path, sizeof(path), "%s/bad.xml", root);
 	int kept = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
@@ -57,9 +53,4 @@ static void a_refused_xml_reports_the_reason_of_hwloc(void **state)
 	assert_int_equal(length, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_refused_xml_reports_the_reason_of_hwloc)};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

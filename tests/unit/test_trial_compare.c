@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "../model/trial_experiments.h"
 
@@ -29,9 +26,8 @@ static struct nm_trial_row row_of(uint64_t domain, unsigned units, double mean)
 	return row;
 }
 
-static void interval_is_that_of_the_formula(void **state)
+TEST(interval_is_that_of_the_formula)
 {
-	(void)state;
 	const struct nm_trial_sum sums[NM_TRIAL_ARMS] = {[NM_TRIAL_CONTROL] = sum_of(100, 1, 0.1),
 							 [NM_TRIAL_TREATED] =
 								 sum_of(100, 0.8, 0.1)};
@@ -43,9 +39,8 @@ static void interval_is_that_of_the_formula(void **state)
 	assert_near(found.half, 0.0432950349, 1e-9);
 }
 
-static void no_interval_below_twenty_units(void **state)
+TEST(no_interval_below_twenty_units)
 {
-	(void)state;
 	struct nm_trial_sum sums[NM_TRIAL_ARMS] = {sum_of(19, 0, 0.1), sum_of(1000, 0, 0.1)};
 	struct nm_trial_difference found;
 	assert_true(nm_trial_compare(sums, &found));
@@ -58,18 +53,16 @@ static void no_interval_below_twenty_units(void **state)
 }
 
 /* Large sums of nearly equal squares. */
-static void equal_values_have_no_spread(void **state)
+TEST(equal_values_have_no_spread)
 {
-	(void)state;
 	const struct nm_trial_sum sums[NM_TRIAL_ARMS] = {sum_of(30, 13.7, 0), sum_of(30, 13.7, 0)};
 	struct nm_trial_difference found;
 	assert_true(nm_trial_compare(sums, &found));
 	assert_true(found.half < 1e-6);
 }
 
-static void total_weighs_programs_by_their_units(void **state)
+TEST(total_weighs_programs_by_their_units)
 {
-	(void)state;
 	struct nm_trial_row rows[] = {row_of(1, 40, 0.1), row_of(1, 120, 0.3)};
 	struct nm_trial_difference found;
 	assert_true(nm_trial_total(rows, 2, &found));
@@ -79,9 +72,8 @@ static void total_weighs_programs_by_their_units(void **state)
 }
 
 /* A user with many processes does not decide the total. */
-static void no_domain_counts_for_more_than_a_third(void **state)
+TEST(no_domain_counts_for_more_than_a_third)
 {
-	(void)state;
 	struct nm_trial_difference found;
 	struct nm_trial_row one[] = {row_of(1, 1000, 0.3), row_of(1, 1000, 0.3), row_of(2, 40, 0),
 				     row_of(3, 40, 0), row_of(4, 40, 0)};
@@ -96,9 +88,8 @@ static void no_domain_counts_for_more_than_a_third(void **state)
 	assert_near(found.mean, 0.3, 1e-9);
 }
 
-static void units_needed(void **state)
+TEST(units_needed)
 {
-	(void)state;
 	assert_near(nm_trial_units_needed(0.1, 0.5), 257, 1e-9);
 	assert_near(nm_trial_units_needed(0.2, 0.5), 4 * 257, 1e-9);
 	assert_near(nm_trial_units_needed(0.1, 0.05), 1350, 5);
@@ -110,9 +101,8 @@ static void units_needed(void **state)
 #define RUNS 300U
 #define ERRORS_PERMILLE 65U
 
-static void intervals_hold_at_every_look(void **state)
+TEST(intervals_hold_at_every_look)
 {
-	(void)state;
 	const struct experiment all[] = {
 		{.deviation = 0.2, .processes = 1, .control_share = 0.5, .units = 1000},
 		{.deviation = 0.05, .processes = 1, .control_share = 0.05, .units = 1000},
@@ -145,9 +135,8 @@ static void intervals_hold_at_every_look(void **state)
 	}
 }
 
-static void slower_programs_are_left_alone(void **state)
+TEST(slower_programs_are_left_alone)
 {
-	(void)state;
 	const struct {
 		double share;
 		unsigned most;
@@ -163,9 +152,8 @@ static void slower_programs_are_left_alone(void **state)
 		}
 }
 
-static void others_are_not(void **state)
+TEST(others_are_not)
 {
-	(void)state;
 	unsigned barred = 0;
 	for (unsigned run = 0; run < 200; run++) {
 		const struct experiment one = {
@@ -175,18 +163,4 @@ static void others_are_not(void **state)
 	assert_true(barred <= 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(interval_is_that_of_the_formula),
-		cmocka_unit_test(no_interval_below_twenty_units),
-		cmocka_unit_test(equal_values_have_no_spread),
-		cmocka_unit_test(total_weighs_programs_by_their_units),
-		cmocka_unit_test(no_domain_counts_for_more_than_a_third),
-		cmocka_unit_test(units_needed),
-		cmocka_unit_test(intervals_hold_at_every_look),
-		cmocka_unit_test(slower_programs_are_left_alone),
-		cmocka_unit_test(others_are_not),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

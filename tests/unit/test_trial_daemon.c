@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The control group through every stage of the daemon, with policy "auto" in simulated time. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP open_pages
+#define TEAR_DOWN close_trial
+#include "../support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "dump_fixture.h"
 #include "page_daemon_fixture.h"
+
+static int close_trial(void **state);
 
 static struct nm_trial *group(void)
 {
@@ -54,9 +55,8 @@ static const char *explanation_of_1000(void)
 	return shown_text(shown_row("pid", "1000"), "explanation");
 }
 
-static void control_gets_no_home_and_counts_as_free(void **state)
+TEST(control_gets_no_home_and_counts_as_free)
 {
-	(void)state;
 	begin_with(1);
 	live_s(6);
 	for (unsigned i = 0; i < 4; i++) {
@@ -75,9 +75,8 @@ static void control_gets_no_home_and_counts_as_free(void **state)
 	assert_non_null(strstr(explanation_of_1000(), "first ten minutes"));
 }
 
-static void control_ends_after_ten_minutes(void **state)
+TEST(control_ends_after_ten_minutes)
 {
-	(void)state;
 	begin_with(1);
 	live_s(590);
 	assert_int_equal(placed_of(1000)->home, -1);
@@ -87,18 +86,16 @@ static void control_ends_after_ten_minutes(void **state)
 }
 
 /* Work that was decided about before the daemon was started is not comparable. */
-static void older_programs_take_no_part(void **state)
+TEST(older_programs_take_no_part)
 {
-	(void)state;
 	begin_with(1);
 	world.daemon.trial.since_ns = world.fake->now_ns;
 	live_s(6);
 	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
 }
 
-static void the_setting_ends_control(void **state)
+TEST(the_setting_ends_control)
 {
-	(void)state;
 	begin_with(1);
 	live_s(6);
 	nm_trial_configure(group(), 0, 0.05);
@@ -127,9 +124,8 @@ static void bar_program_of_1000(void)
 	}
 }
 
-static void a_slower_program_loses_its_homes(void **state)
+TEST(a_slower_program_loses_its_homes)
 {
-	(void)state;
 	begin_with(1e-12);
 	live_s(6);
 	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
@@ -152,9 +148,8 @@ static void tick_trial_at(uint64_t now_ns)
 	nm_trial_stage_tick(&world.daemon, NULL, 0, now_ns);
 }
 
-static void a_program_that_is_tried_again_is_managed_again(void **state)
+TEST(a_program_that_is_tried_again_is_managed_again)
 {
-	(void)state;
 	begin_with(1e-12);
 	live_s(6);
 	bar_program_of_1000();
@@ -193,9 +188,8 @@ static size_t left_after_a_tick(unsigned count, double budget_s)
 }
 
 /* SECURITY: control-group */
-static void readings_come_from_the_budget_of_examinations(void **state)
+TEST(readings_come_from_the_budget_of_examinations)
 {
-	(void)state;
 	begin_with(0.5);
 	live_s(6);
 	size_t left = left_after_a_tick(500, -1);
@@ -206,18 +200,16 @@ static void readings_come_from_the_budget_of_examinations(void **state)
 }
 
 /* With other policies, too. */
-static void readings_are_limited_without_examinations(void **state)
+TEST(readings_are_limited_without_examinations)
 {
-	(void)state;
 	begin_with(0.5);
 	world.daemon.config->threads.policy = NM_POLICY_LBMA;
 	assert_null(nm_placement_of(&world.daemon));
 	assert_in_range(left_after_a_tick(500, 0), 500 - 100, 499);
 }
 
-static void status_shows_the_comparison(void **state)
+TEST(status_shows_the_comparison)
 {
-	(void)state;
 	begin_with(0.5);
 	world.daemon.config->verify.control_percent = 50;
 	live_s(6);
@@ -225,9 +217,8 @@ static void status_shows_the_comparison(void **state)
 	assert_non_null(strstr(shown_text(0, "compared_today"), "no comparison: 0 managed units"));
 }
 
-static void a_trial_shows_what_else_differs(void **state)
+TEST(a_trial_shows_what_else_differs)
 {
-	(void)state;
 	begin_some(2, 0);
 	nm_trial_raise(group(), 0.5, world.fake->now_ns, 3600 * NM_NSEC_PER_SEC);
 	live_s(60);
@@ -238,9 +229,8 @@ static void a_trial_shows_what_else_differs(void **state)
 	assert_true(nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED)->ran_s > 0);
 }
 
-static void a_raised_share_ends(void **state)
+TEST(a_raised_share_ends)
 {
-	(void)state;
 	begin_with(0);
 	live_s(2);
 	assert_int_equal(nm_command_raise_control(&world.daemon, 10, 50), -EINVAL);
@@ -274,9 +264,8 @@ static void begin_trial(void)
 }
 
 /* Also if nobody asks for its result. */
-static void a_trial_ends_after_its_time(void **state)
+TEST(a_trial_ends_after_its_time)
 {
-	(void)state;
 	begin_trial();
 	live_s(11 * 60 - 30);
 	assert_int_equal(entries_of_trial("Trial ended"), 0);
@@ -286,9 +275,8 @@ static void a_trial_ends_after_its_time(void **state)
 	assert_int_equal(entries_of_trial("Trial ended"), 1);
 }
 
-static void a_second_trial_keeps_the_results(void **state)
+TEST(a_second_trial_keeps_the_results)
 {
-	(void)state;
 	begin_trial();
 	live_s(10);
 	const struct nm_trial_conditions before =
@@ -303,9 +291,8 @@ static void a_second_trial_keeps_the_results(void **state)
 	assert_int_equal(entries_of_trial("Trial ended"), 0);
 }
 
-static void a_dry_run_ends_a_trial_and_begins_none(void **state)
+TEST(a_dry_run_ends_a_trial_and_begins_none)
 {
-	(void)state;
 	begin_trial();
 	world.daemon.dry_run_request = NM_DRY_RUN_BEGIN;
 	live_s(2);
@@ -316,9 +303,8 @@ static void a_dry_run_ends_a_trial_and_begins_none(void **state)
 }
 
 /* With one node, or a policy that moves nothing. */
-static void a_trial_needs_something_to_compare(void **state)
+TEST(a_trial_needs_something_to_compare)
 {
-	(void)state;
 	begin_with(0);
 	live_s(2);
 	world.daemon.config->threads.policy = NM_POLICY_NONE;
@@ -336,25 +322,4 @@ static int close_trial(void **state)
 	return world_close(state);
 }
 
-int main(void)
-{
-#define TEST_OF(name) cmocka_unit_test_setup_teardown(name, open_pages, close_trial)
-	const struct CMUnitTest tests[] = {
-		TEST_OF(control_gets_no_home_and_counts_as_free),
-		TEST_OF(control_ends_after_ten_minutes),
-		TEST_OF(older_programs_take_no_part),
-		TEST_OF(the_setting_ends_control),
-		TEST_OF(a_slower_program_loses_its_homes),
-		TEST_OF(status_shows_the_comparison),
-		TEST_OF(a_trial_shows_what_else_differs),
-		TEST_OF(a_raised_share_ends),
-		TEST_OF(a_program_that_is_tried_again_is_managed_again),
-		TEST_OF(readings_come_from_the_budget_of_examinations),
-		TEST_OF(readings_are_limited_without_examinations),
-		TEST_OF(a_trial_ends_after_its_time),
-		TEST_OF(a_second_trial_keeps_the_results),
-		TEST_OF(a_dry_run_ends_a_trial_and_begins_none),
-		TEST_OF(a_trial_needs_something_to_compare),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

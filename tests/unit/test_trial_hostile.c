@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The control group, whose processes see their arm and act on it. */
+#define SET_UP setup
+#define TEAR_DOWN teardown
+#include "../support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/trial.h"
 
@@ -73,7 +72,7 @@ static void run(struct nm_trial *trial, const struct owner *owner, unsigned unit
 
 /* The domain of cron, of php-fpm and of slurmstepd contains several users. */
 /* SECURITY: control-group */
-static void a_user_bars_no_program_of_another(void **state)
+TEST(a_user_bars_no_program_of_another)
 {
 	struct nm_trial *trial = *state;
 	const struct owner attacker = {7, 1000, "php"}, victim = {7, 1001, "php"};
@@ -91,7 +90,7 @@ static void a_user_bars_no_program_of_another(void **state)
 
 /* 10 % faster for others. */
 /* SECURITY: control-group */
-static void a_user_counts_for_a_factor_of_two_at_most(void **state)
+TEST(a_user_counts_for_a_factor_of_two_at_most)
 {
 	struct nm_trial *trial = *state;
 	const struct owner attacker = {1, 1000, "a"};
@@ -116,7 +115,7 @@ static double difference_of_sums(const struct nm_trial *trial, enum nm_trial_mea
 
 /* Of metrics, from which a fleet computes its difference. */
 /* SECURITY: control-group */
-static void a_user_counts_for_a_factor_of_two_in_the_sums(void **state)
+TEST(a_user_counts_for_a_factor_of_two_in_the_sums)
 {
 	struct nm_trial *trial = *state;
 	const struct owner attacker = {1, 1000, "a"}, other = {2, 0, "b"};
@@ -129,7 +128,7 @@ static void a_user_counts_for_a_factor_of_two_in_the_sums(void **state)
 /* Units that outlive their window have no value: who lets only those of one arm do so adds to the
  * other one alone. */
 /* SECURITY: control-group */
-static void units_of_one_arm_move_no_sum(void **state)
+TEST(units_of_one_arm_move_no_sum)
 {
 	struct nm_trial *trial = *state;
 	const struct owner attacker = {1, 1000, "a"}, other = {2, 0, "b"};
@@ -145,7 +144,7 @@ static void units_of_one_arm_move_no_sum(void **state)
 }
 
 /* SECURITY: control-group */
-static void one_domain_leaves_processes_to_others(void **state)
+TEST(one_domain_leaves_processes_to_others)
 {
 	struct nm_trial *trial = *state;
 	const struct owner attacker = {1, 1000, "a"}, other = {2, 0, "b"};
@@ -175,7 +174,7 @@ static bool is_known(const struct nm_trial *trial, uint64_t domain, uint32_t uid
 }
 
 /* SECURITY: control-group */
-static void the_program_drawn_longest_ago_makes_room(void **state)
+TEST(the_program_drawn_longest_ago_makes_room)
 {
 	struct nm_trial *trial = *state;
 	struct nm_trial_program *const *programs;
@@ -192,7 +191,7 @@ static void the_program_drawn_longest_ago_makes_room(void **state)
 }
 
 /* Sums since the start do not shrink with the table. */
-static void the_sums_keep_programs_that_made_room(void **state)
+TEST(the_sums_keep_programs_that_made_room)
 {
 	struct nm_trial *trial = *state;
 	run(trial, &(struct owner){1, 1000, "b"}, 400, 9, 10);
@@ -206,7 +205,7 @@ static void the_sums_keep_programs_that_made_room(void **state)
 
 /* Users of one domain share its half, and do not erase each other's results. */
 /* SECURITY: control-group */
-static void a_user_erases_no_results_of_another(void **state)
+TEST(a_user_erases_no_results_of_another)
 {
 	struct nm_trial *trial = *state;
 	for (unsigned i = 0; i < 10; i++)
@@ -220,7 +219,7 @@ static void a_user_erases_no_results_of_another(void **state)
 }
 
 /* Those of containers that are gone would fill the table for good. */
-static void programs_of_yesterday_make_room_for_others(void **state)
+TEST(programs_of_yesterday_make_room_for_others)
 {
 	struct nm_trial *trial = *state;
 	for (unsigned domain = 1; domain <= 40; domain++)
@@ -234,7 +233,7 @@ static void programs_of_yesterday_make_room_for_others(void **state)
 
 /* A parent whose children have any number of names, for ten minutes. */
 /* SECURITY: unit-programs */
-static void a_unit_has_few_programs(void **state)
+TEST(a_unit_has_few_programs)
 {
 	struct nm_trial *trial = *state;
 	struct nm_trial_program *const *programs;
@@ -261,7 +260,7 @@ static void a_unit_has_few_programs(void **state)
 }
 
 /* Work whose results are awaited is not dropped under it. */
-static void programs_with_units_stay(void **state)
+TEST(programs_with_units_stay)
 {
 	struct nm_trial *trial = *state;
 	(void)draw(trial, &(struct owner){1, 1000, "waiting"}, SECOND);
@@ -277,7 +276,7 @@ static void programs_with_units_stay(void **state)
 }
 
 /* Not only the processes that start afterwards. */
-static void running_processes_of_a_retried_program_are_managed_again(void **state)
+TEST(running_processes_of_a_retried_program_are_managed_again)
 {
 	struct nm_trial *trial = *state;
 	const struct owner owner = {1, 0, "job"};
@@ -301,7 +300,7 @@ static void running_processes_of_a_retried_program_are_managed_again(void **stat
 }
 
 /* They would measure themselves. */
-static void programs_of_the_service_take_no_part(void **state)
+TEST(programs_of_the_service_take_no_part)
 {
 	struct nm_trial *trial = *state;
 	const char *const names[] = {"numa-migrd", "numa-migrctl", "numa-migrd-work",
@@ -313,23 +312,4 @@ static void programs_of_the_service_take_no_part(void **state)
 	assert_int_equal(draw(trial, &(struct owner){1, 0, "numactl"}, SECOND), NM_TRIAL_LEAVE);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_user_bars_no_program_of_another),
-		TEST(a_user_counts_for_a_factor_of_two_at_most),
-		TEST(a_user_counts_for_a_factor_of_two_in_the_sums),
-		TEST(units_of_one_arm_move_no_sum),
-		TEST(one_domain_leaves_processes_to_others),
-		TEST(the_program_drawn_longest_ago_makes_room),
-		TEST(the_sums_keep_programs_that_made_room),
-		TEST(a_user_erases_no_results_of_another),
-		TEST(programs_of_yesterday_make_room_for_others),
-		TEST(a_unit_has_few_programs),
-		TEST(programs_with_units_stay),
-		TEST(running_processes_of_a_retried_program_are_managed_again),
-		TEST(programs_of_the_service_take_no_part),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The control group of the daemon, on the model. */
+#include "../support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../model/sim.h"
 #include "fixture.h"
@@ -72,9 +69,8 @@ static struct outcome run(const char *text, bool grouped, double control_share)
 
 #define AUTO "threads: { policy = \"auto\"; };"
 
-static void draws_change_no_decision(void **state)
+TEST(draws_change_no_decision)
 {
-	(void)state;
 	const char *const policies[] = {
 		AUTO, "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
@@ -87,9 +83,8 @@ static void draws_change_no_decision(void **state)
 	}
 }
 
-static void control_is_left_alone(void **state)
+TEST(control_is_left_alone)
 {
-	(void)state;
 	const char *const policies[] = {
 		AUTO, "threads: { policy = \"imar2\"; };", "threads: { policy = \"kmaf\"; };",
 		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };"};
@@ -102,9 +97,8 @@ static void control_is_left_alone(void **state)
 }
 
 /* The values are those of the programs: they end before the window is over. */
-static void values_are_those_of_the_programs(void **state)
+TEST(values_are_those_of_the_programs)
 {
-	(void)state;
 	struct outcome all = run(AUTO, true, 1);
 	const struct nm_trial_sum *elapsed = &all.sums[NM_TRIAL_ELAPSED][NM_TRIAL_CONTROL];
 	const struct nm_trial_sum *cpu = &all.sums[NM_TRIAL_CPU][NM_TRIAL_CONTROL];
@@ -118,9 +112,8 @@ static void values_are_those_of_the_programs(void **state)
 	assert_true(fabs(threads / expected - 1) < 0.05);
 }
 
-static void both_arms_are_counted(void **state)
+TEST(both_arms_are_counted)
 {
-	(void)state;
 	struct outcome half = run(AUTO, true, 0.5);
 	double control = half.sums[NM_TRIAL_CPU][NM_TRIAL_CONTROL].n;
 	double treated = half.sums[NM_TRIAL_CPU][NM_TRIAL_TREATED].n;
@@ -129,13 +122,4 @@ static void both_arms_are_counted(void **state)
 	assert_int_equal(half.done.decisions, treated);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(draws_change_no_decision),
-		cmocka_unit_test(control_is_left_alone),
-		cmocka_unit_test(values_are_those_of_the_programs),
-		cmocka_unit_test(both_arms_are_counted),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

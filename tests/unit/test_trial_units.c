@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#define SET_UP setup
+#define TEAR_DOWN teardown
+#include "../support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/trial.h"
 
@@ -77,7 +76,7 @@ static enum nm_trial_answer run_unit(struct nm_trial *trial, uint32_t pid, uint6
 	return answer;
 }
 
-static void the_share_is_that_of_the_setting(void **state)
+TEST(the_share_is_that_of_the_setting)
 {
 	struct nm_trial *trial = *state;
 	unsigned control = 0;
@@ -91,7 +90,7 @@ static void the_share_is_that_of_the_setting(void **state)
 		assert_int_equal(draw(trial, i, 100000 + i, "job", 0), NM_TRIAL_DECIDE);
 }
 
-static void a_process_is_drawn_once(void **state)
+TEST(a_process_is_drawn_once)
 {
 	struct nm_trial *trial = *state;
 	for (uint32_t i = 1; i <= 50; i++) {
@@ -102,7 +101,7 @@ static void a_process_is_drawn_once(void **state)
 	}
 }
 
-static void children_and_siblings_share_an_arm(void **state)
+TEST(children_and_siblings_share_an_arm)
 {
 	struct nm_trial *trial = *state;
 	for (uint32_t i = 100; i <= 5000; i += 100) {
@@ -121,7 +120,7 @@ static void children_and_siblings_share_an_arm(void **state)
 		    25 * (log(599) + log(0.01)) / 2, 1e-6);
 }
 
-static void siblings_with_other_commands_do_not(void **state)
+TEST(siblings_with_other_commands_do_not)
 {
 	struct nm_trial *trial = *state;
 	unsigned different = 0;
@@ -132,7 +131,7 @@ static void siblings_with_other_commands_do_not(void **state)
 	assert_in_range(different, 10, 40);
 }
 
-static void control_ends_after_ten_minutes(void **state)
+TEST(control_ends_after_ten_minutes)
 {
 	struct nm_trial *trial = *state;
 	uint32_t pid = 1;
@@ -153,7 +152,7 @@ static void control_ends_after_ten_minutes(void **state)
 	assert_near(units_of(trial, "service"), 0, 0);
 }
 
-static void cpu_time_is_read_and_credited(void **state)
+TEST(cpu_time_is_read_and_credited)
 {
 	struct nm_trial *trial = *state;
 	const struct nm_trial_candidate one = {.pid = 5,
@@ -178,7 +177,7 @@ static void cpu_time_is_read_and_credited(void **state)
 	assert_near(units_of(trial, "job"), 1, 0);
 }
 
-static void a_process_that_outlives_the_window_does_not_count(void **state)
+TEST(a_process_that_outlives_the_window_does_not_count)
 {
 	struct nm_trial *trial = *state;
 	(void)draw(trial, 5, 1, "job", 0);
@@ -188,7 +187,7 @@ static void a_process_that_outlives_the_window_does_not_count(void **state)
 	assert_near(units_of(trial, "job"), 0, 0);
 }
 
-static void conditions_are_those_of_the_arm(void **state)
+TEST(conditions_are_those_of_the_arm)
 {
 	struct nm_trial *trial = *state;
 	const struct nm_trial_conditions seen = {
@@ -219,7 +218,7 @@ static void conditions_are_those_of_the_arm(void **state)
 	assert_near(sums[0]->accesses, 0, 0);
 }
 
-static void accesses_are_near_on_the_node_of_the_thread(void **state)
+TEST(accesses_are_near_on_the_node_of_the_thread)
 {
 	struct nm_trial *trial = *state;
 	unsigned distances[] = {10, 30, 30, 20};
@@ -237,7 +236,7 @@ static void accesses_are_near_on_the_node_of_the_thread(void **state)
 	assert_near(sum->distance, 4 + 6 * 30 / 20. + 4 * 30 / 10. + 6, 1e-9);
 }
 
-static void virtual_machines_take_no_part(void **state)
+TEST(virtual_machines_take_no_part)
 {
 	struct nm_trial *trial = *state;
 	for (uint32_t pid = 1; pid <= 20; pid++)
@@ -246,7 +245,7 @@ static void virtual_machines_take_no_part(void **state)
 }
 
 /* A period that was interrupted does not count in the next one. */
-static void conditions_of_a_trial_are_its_own(void **state)
+TEST(conditions_of_a_trial_are_its_own)
 {
 	struct nm_trial *trial = *state;
 	const struct nm_trial_conditions seen = {.accesses = 10};
@@ -262,7 +261,7 @@ static void conditions_of_a_trial_are_its_own(void **state)
 }
 
 /* Those that end are not typical then. */
-static void programs_that_often_outlive_the_window_are_not_compared(void **state)
+TEST(programs_that_often_outlive_the_window_are_not_compared)
 {
 	struct nm_trial *trial = *state;
 	struct nm_trial_difference found;
@@ -276,7 +275,7 @@ static void programs_that_often_outlive_the_window_are_not_compared(void **state
 	assert_false(nm_trial_program_result(job, NM_TRIAL_TODAY, NM_TRIAL_CPU, &found));
 }
 
-static void a_slower_program_is_tried_again_after_longer_times(void **state)
+TEST(a_slower_program_is_tried_again_after_longer_times)
 {
 	struct nm_trial *trial = *state;
 	const unsigned days[] = {1, 2, 4, 8, 16, 30, 30};
@@ -300,7 +299,7 @@ static void a_slower_program_is_tried_again_after_longer_times(void **state)
 }
 
 /* Also those that were decided about until then. */
-static void processes_of_a_slower_program_are_left_alone(void **state)
+TEST(processes_of_a_slower_program_are_left_alone)
 {
 	struct nm_trial *trial = *state;
 	uint32_t pid = 100;
@@ -312,7 +311,7 @@ static void processes_of_a_slower_program_are_left_alone(void **state)
 }
 
 /* A unit of overlapping jobs ends, too. */
-static void siblings_join_a_unit_for_ten_minutes(void **state)
+TEST(siblings_join_a_unit_for_ten_minutes)
 {
 	struct nm_trial *trial = *state;
 	for (uint32_t i = 1; i <= 40; i++) {
@@ -323,7 +322,7 @@ static void siblings_join_a_unit_for_ten_minutes(void **state)
 	assert_in_range(units_of(trial, "job"), 18, 20);
 }
 
-static void half_of_a_program_that_was_slower_is_control(void **state)
+TEST(half_of_a_program_that_was_slower_is_control)
 {
 	struct nm_trial *trial = *state;
 	unsigned control = 0;
@@ -345,7 +344,7 @@ static void half_of_a_program_that_was_slower_is_control(void **state)
 	assert_in_range(control, 1, 60);
 }
 
-static void a_raised_share_has_results_of_its_own(void **state)
+TEST(a_raised_share_has_results_of_its_own)
 {
 	struct nm_trial *trial = *state;
 	struct nm_trial_difference found;
@@ -368,7 +367,7 @@ static void a_raised_share_has_results_of_its_own(void **state)
 		    200, 0);
 }
 
-static void an_interrupted_unit_does_not_count(void **state)
+TEST(an_interrupted_unit_does_not_count)
 {
 	struct nm_trial *trial = *state;
 	struct nm_trial_difference found;
@@ -381,7 +380,7 @@ static void an_interrupted_unit_does_not_count(void **state)
 	assert_near(units_of(trial, "job"), 0, 0);
 }
 
-static void units_are_shown_before_they_can_be_compared(void **state)
+TEST(units_are_shown_before_they_can_be_compared)
 {
 	struct nm_trial *trial = *state;
 	struct nm_trial_difference found;
@@ -394,7 +393,7 @@ static void units_are_shown_before_they_can_be_compared(void **state)
 	assert_non_null(strstr(text, "no comparison: 0 managed units and 2 left alone"));
 }
 
-static void a_day_begins_without_results(void **state)
+TEST(a_day_begins_without_results)
 {
 	struct nm_trial *trial = *state;
 	nm_trial_follow_day(trial, 7);
@@ -407,7 +406,7 @@ static void a_day_begins_without_results(void **state)
 }
 
 /* A domain gets one more program if it has fewer than are left free. */
-static void one_domain_cannot_use_all_programs(void **state)
+TEST(one_domain_cannot_use_all_programs)
 {
 	struct nm_trial *trial = *state;
 	char comm[32];
@@ -426,7 +425,7 @@ static void one_domain_cannot_use_all_programs(void **state)
 	assert_non_null(nm_trial_program(trial, 8, 0, comm));
 }
 
-static void forgotten_processes_have_no_value(void **state)
+TEST(forgotten_processes_have_no_value)
 {
 	struct nm_trial *trial = *state;
 	(void)draw(trial, 1, 9, "job", 0);
@@ -437,32 +436,4 @@ static void forgotten_processes_have_no_value(void **state)
 	assert_int_equal(nm_trial_answer(trial, 2, 2, SECOND), NM_TRIAL_UNKNOWN);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(the_share_is_that_of_the_setting),
-		TEST(a_process_is_drawn_once),
-		TEST(children_and_siblings_share_an_arm),
-		TEST(siblings_with_other_commands_do_not),
-		TEST(control_ends_after_ten_minutes),
-		TEST(cpu_time_is_read_and_credited),
-		TEST(a_process_that_outlives_the_window_does_not_count),
-		TEST(conditions_are_those_of_the_arm),
-		TEST(accesses_are_near_on_the_node_of_the_thread),
-		TEST(virtual_machines_take_no_part),
-		TEST(conditions_of_a_trial_are_its_own),
-		TEST(programs_that_often_outlive_the_window_are_not_compared),
-		TEST(a_slower_program_is_tried_again_after_longer_times),
-		TEST(processes_of_a_slower_program_are_left_alone),
-		TEST(siblings_join_a_unit_for_ten_minutes),
-		TEST(half_of_a_program_that_was_slower_is_control),
-		TEST(a_raised_share_has_results_of_its_own),
-		TEST(an_interrupted_unit_does_not_count),
-		TEST(units_are_shown_before_they_can_be_compared),
-		TEST(a_day_begins_without_results),
-		TEST(one_domain_cannot_use_all_programs),
-		TEST(forgotten_processes_have_no_value),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

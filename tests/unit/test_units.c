@@ -1,14 +1,12 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* The units of systemd where the machine lacks what they need, as a container does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <fcntl.h>
 
 #include "numa-migrd/base.h"
@@ -50,7 +48,7 @@ static char *value_of(const char *text, const char *setting)
 }
 
 /* Otherwise systemd fails to start the unit, and tries again without end. */
-static void a_unit_without_its_capabilities_is_skipped(void **state)
+TEST(a_unit_without_its_capabilities_is_skipped)
 {
 	static const struct {
 		const char *unit, *setting, *skipped;
@@ -66,7 +64,6 @@ static void a_unit_without_its_capabilities_is_skipped(void **state)
 		 "\nCapabilityBoundingSet=", "numa-migrd-helper.socket"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(units); i++) {
 		char text[UNIT_BYTES], skipped[UNIT_BYTES], line[128], *rest = NULL;
 		read_unit(units[i].unit, text);
@@ -83,24 +80,15 @@ static void a_unit_without_its_capabilities_is_skipped(void **state)
 }
 
 /* Of wrong options, a wrong configuration, and what systemd could not set up. */
-static void a_restart_that_would_not_help_is_not_tried(void **state)
+TEST(a_restart_that_would_not_help_is_not_tried)
 {
 	static const char *const statuses[] = {"64", "78", "218", "226"};
 	char text[UNIT_BYTES];
 
-	(void)state;
 	read_unit("numa-migrd.service", text);
 	nm_autofree char *value = value_of(text, "\nRestartPreventExitStatus=");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(statuses); i++)
 		assert_non_null(strstr(value, statuses[i]));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_unit_without_its_capabilities_is_skipped),
-		cmocka_unit_test(a_restart_that_would_not_help_is_not_tried),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

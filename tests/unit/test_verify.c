@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "numa-migrd/judge.h"
@@ -139,9 +137,8 @@ static void add_one(uint64_t id, unsigned thread)
 }
 
 /* Verdicts shift the indices of other evaluations; a further move still closes the right one. */
-static void a_further_move_closes_the_right_evaluation(void **state)
+TEST(a_further_move_closes_the_right_evaluation)
 {
-	(void)state;
 	machine_thread(machine, 10, 4, -1);
 	add_one(5, 0);
 	add_one(6, 1);
@@ -159,26 +156,23 @@ static void a_further_move_closes_the_right_evaluation(void **state)
 	assert_verdict_of(6, NM_VERDICT_INCONCLUSIVE, 2);
 }
 
-static void no_evaluation_gives_no_verdict(void **state)
+TEST(no_evaluation_gives_no_verdict)
 {
-	(void)state;
 	judge();
 	assert_open(0);
 	nm_verifier_free(NULL);
 }
 
-static void the_interval_of_the_move_is_ignored(void **state)
+TEST(the_interval_of_the_move_is_ignored)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 6, 3, 100);
 	judge();
 	assert_open(1);
 }
 
-static void a_move_that_helped_has_improved(void **state)
+TEST(a_move_that_helped_has_improved)
 {
-	(void)state;
 	add_move(5, 0.25);
 	run(0, 6, 3, 90);
 	machine_touch(machine, 0, 0, 10);
@@ -204,9 +198,8 @@ static void a_move_that_helped_has_improved(void **state)
 }
 
 /* All accesses go to a node where none is local, as before. */
-static void an_unchanged_ratio_is_neutral(void **state)
+TEST(an_unchanged_ratio_is_neutral)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 6, 0, 100);
 	judge_next();
@@ -215,11 +208,10 @@ static void an_unchanged_ratio_is_neutral(void **state)
 }
 
 /* Six of ten samples are local now, four before, which may be chance; with thousands it is not. */
-static void a_rise_within_the_noise_is_neutral(void **state)
+TEST(a_rise_within_the_noise_is_neutral)
 {
 	static const double accesses[] = {10, 10000};
 	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_NEUTRAL, NM_VERDICT_IMPROVED};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
 		add_move(5 + i, 0.4);
 		run(0, 6, 3, accesses[i] * 0.6);
@@ -232,10 +224,9 @@ static void a_rise_within_the_noise_is_neutral(void **state)
 
 /* Its memory is on node 2, which is nearer to node 3 than to node 0; the local access ratio does
  * not show this. */
-static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
+TEST(a_nearer_node_is_an_improvement_without_local_accesses)
 {
 	unsigned *distance = machine->topology->distance;
-	(void)state;
 	distance[3 * 4 + 2] = 12;
 	distance[0 * 4 + 2] = 32;
 	struct nm_decision decision = {.id = 5,
@@ -254,9 +245,8 @@ static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 }
 
 /* 10 % of the later accesses go to remote memory. */
-static void a_prediction_is_compared_with_the_measurement(void **state)
+TEST(a_prediction_is_compared_with_the_measurement)
 {
-	(void)state;
 	struct nm_decision decision = {
 		.policy = NM_POLICY_BALANCE,
 		.id = 5,
@@ -279,9 +269,8 @@ static void a_prediction_is_compared_with_the_measurement(void **state)
 	assert_true(fabs(verdict->measured_benefit - 1000 * (2 - cost)) < 1e-6);
 }
 
-static void a_fall_beyond_the_margin_is_rolled_back(void **state)
+TEST(a_fall_beyond_the_margin_is_rolled_back)
 {
-	(void)state;
 	add_move(5, 0.5);
 	run(0, 6, 3, 36); /* 0.61 after 0.67 */
 	machine_touch(machine, 0, 0, 64);
@@ -296,9 +285,8 @@ static void a_fall_beyond_the_margin_is_rolled_back(void **state)
 	assert_int_equal(verdict->threads[0].node_from, 0);
 }
 
-static void a_fall_within_the_margin_is_neutral(void **state)
+TEST(a_fall_within_the_margin_is_neutral)
 {
-	(void)state;
 	add_move(5, 0.5);
 	run(0, 6, 3, 42); /* 0.63 after 0.67 */
 	machine_touch(machine, 0, 0, 58);
@@ -306,9 +294,8 @@ static void a_fall_within_the_margin_is_neutral(void **state)
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
-static void without_rollback_a_fall_is_only_reported(void **state)
+TEST(without_rollback_a_fall_is_only_reported)
 {
-	(void)state;
 	machine->config.rules.rollback = false;
 	add_move(5, 1);
 	run(0, 6, 0, 100);
@@ -317,9 +304,8 @@ static void without_rollback_a_fall_is_only_reported(void **state)
 	assert_true(verdicts.items[0].threads[0].local_after == 0);
 }
 
-static void a_rollback_is_never_undone(void **state)
+TEST(a_rollback_is_never_undone)
 {
-	(void)state;
 	const struct nm_decision decision = {.id = 6,
 					     .policy = NM_POLICY_IMAR2,
 					     .kind = NM_DECISION_ROLLBACK,
@@ -333,9 +319,8 @@ static void a_rollback_is_never_undone(void **state)
 	assert_int_equal(verdicts.items[0].of, NM_DECISION_ROLLBACK);
 }
 
-static void few_accesses_are_accumulated_over_intervals(void **state)
+TEST(few_accesses_are_accumulated_over_intervals)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 6, 3, 4);
 	judge_next();
@@ -348,9 +333,8 @@ static void few_accesses_are_accumulated_over_intervals(void **state)
 	assert_int_equal(verdicts.items[0].threads[0].accesses_after, 12);
 }
 
-static void after_ten_intervals_it_is_inconclusive(void **state)
+TEST(after_ten_intervals_it_is_inconclusive)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 6, 3, 0);
 	for (int i = 1; i < 10; i++) {
@@ -363,18 +347,16 @@ static void after_ten_intervals_it_is_inconclusive(void **state)
 	assert_true(isnan(verdicts.items[0].threads[0].local_after));
 }
 
-static void an_unknown_ratio_before_the_move_is_inconclusive(void **state)
+TEST(an_unknown_ratio_before_the_move_is_inconclusive)
 {
-	(void)state;
 	add_move(5, NAN);
 	run(0, 6, 3, 100);
 	judge_next();
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
-static void running_elsewhere_twice_cancels(void **state)
+TEST(running_elsewhere_twice_cancels)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 1, 3, 100);
 	judge_next();
@@ -385,9 +367,8 @@ static void running_elsewhere_twice_cancels(void **state)
 }
 
 /* The performance of an interval is that of the new node only if the thread was there. */
-static void imar2_needs_ninety_percent_of_an_interval(void **state)
+TEST(imar2_needs_ninety_percent_of_an_interval)
 {
-	(void)state;
 	const struct nm_feedback_judgement fall = {.decision = 5,
 						   .change = nm_change_of(-0.5, 0.01, 0.1)};
 	const struct nm_feedback_result result = {.judgements = &fall, .nr_judgements = 1};
@@ -410,9 +391,8 @@ static void imar2_needs_ninety_percent_of_an_interval(void **state)
 	assert_verdict(NM_VERDICT_CANCELLED);
 }
 
-static void a_paper_and_other_policies_need_most_of_an_interval(void **state)
+TEST(a_paper_and_other_policies_need_most_of_an_interval)
 {
-	(void)state;
 	struct nm_decision decision = {.id = 5,
 				       .policy = NM_POLICY_LBMA,
 				       .kind = NM_DECISION_MIGRATE,
@@ -433,9 +413,8 @@ static void a_paper_and_other_policies_need_most_of_an_interval(void **state)
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-static void a_late_arrival_counts(void **state)
+TEST(a_late_arrival_counts)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 1, 3, 100);
 	judge_next();
@@ -444,9 +423,8 @@ static void a_late_arrival_counts(void **state)
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-static void a_move_of_a_sleeping_thread_is_eventually_cancelled(void **state)
+TEST(a_move_of_a_sleeping_thread_is_eventually_cancelled)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, -1, 3, 0);
 	for (int i = 1; i < 10; i++) {
@@ -457,9 +435,8 @@ static void a_move_of_a_sleeping_thread_is_eventually_cancelled(void **state)
 	assert_verdict(NM_VERDICT_CANCELLED);
 }
 
-static void exited_threads_are_inconclusive(void **state)
+TEST(exited_threads_are_inconclusive)
 {
-	(void)state;
 	add_move(5, 0);
 	machine->members[0].start_ticks++;
 	run(0, 6, 3, 100);
@@ -474,9 +451,8 @@ static void exited_threads_are_inconclusive(void **state)
 }
 
 /* After an exec the same numbers belong to another program. */
-static void a_new_program_makes_a_verdict_inconclusive(void **state)
+TEST(a_new_program_makes_a_verdict_inconclusive)
 {
-	(void)state;
 	add_move(5, 0.5);
 	run(0, 6, 3, 100);
 	machine->members[0].adopted_ns++;
@@ -485,9 +461,8 @@ static void a_new_program_makes_a_verdict_inconclusive(void **state)
 	assert_false(verdicts.items[0].threads[0].alive);
 }
 
-static void a_second_move_closes_the_first_evaluation(void **state)
+TEST(a_second_move_closes_the_first_evaluation)
 {
-	(void)state;
 	add_move(5, 0);
 	run(0, 6, 3, 2);
 	judge_next();
@@ -502,9 +477,8 @@ static void a_second_move_closes_the_first_evaluation(void **state)
 	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_IMPROVED);
 }
 
-static void evaluations_of_other_threads_stay_open(void **state)
+TEST(evaluations_of_other_threads_stay_open)
 {
-	(void)state;
 	add_move(5, 0);
 	const struct nm_decision decision = {.policy = NM_POLICY_IMAR2,
 					     .id = 6,
@@ -520,9 +494,8 @@ static void evaluations_of_other_threads_stay_open(void **state)
 	assert_int_equal(nm_verifier_open(verifier), 1);
 }
 
-static void a_swap_is_weighed_by_accesses(void **state)
+TEST(a_swap_is_weighed_by_accesses)
 {
-	(void)state;
 	add_swap(5, 0, 1);
 	run(0, 2, 1, 100);
 	run(1, 0, 1, 10);
@@ -539,9 +512,8 @@ static void a_swap_is_weighed_by_accesses(void **state)
 	assert_int_equal(verdict->threads[1].cpu_from, 2);
 }
 
-static void both_threads_of_a_swap_must_arrive(void **state)
+TEST(both_threads_of_a_swap_must_arrive)
 {
-	(void)state;
 	add_swap(5, 0, 0);
 	run(0, 2, 1, 100);
 	run(1, 5, 0, 100);
@@ -553,9 +525,8 @@ static void both_threads_of_a_swap_must_arrive(void **state)
 	assert_false(verdicts.items[0].threads[1].ran_on_node);
 }
 
-static void the_survivor_of_a_swap_decides(void **state)
+TEST(the_survivor_of_a_swap_decides)
 {
-	(void)state;
 	add_swap(5, 0.9, 0);
 	machine->members[1].start_ticks++;
 	run(0, 2, 0, 100);
@@ -565,9 +536,8 @@ static void the_survivor_of_a_swap_decides(void **state)
 	assert_false(verdicts.items[0].threads[1].alive);
 }
 
-static void the_verdict_of_a_swap_falls_to_the_active_half(void **state)
+TEST(the_verdict_of_a_swap_falls_to_the_active_half)
 {
-	(void)state;
 	add_swap(5, 0, 0.5);
 	run(0, 2, 1, 100);
 	run(1, 0, 0, 0);
@@ -580,9 +550,8 @@ static void the_verdict_of_a_swap_falls_to_the_active_half(void **state)
 	assert_int_equal(verdicts.items[0].threads[0].accesses_after, 1000);
 }
 
-static void memory_only_nodes_count_as_local_to_their_neighbour(void **state)
+TEST(memory_only_nodes_count_as_local_to_their_neighbour)
 {
-	(void)state;
 	machine_take_cpus(machine, 1, 3);
 	add_move(5, 0);
 	run(0, 6, 1, 100);
@@ -642,9 +611,8 @@ static size_t open_after_change_of(unsigned node, unsigned cpu)
 	return nm_verifier_open(verifier);
 }
 
-static void verdicts_outlive_changes_of_other_nodes(void **state)
+TEST(verdicts_outlive_changes_of_other_nodes)
 {
-	(void)state;
 	add_move(1, 0.5);
 	assert_int_equal(open_after_change_of(1, 2), 1);
 	assert_int_equal(open_after_change_of(2, 4), 1);
@@ -661,9 +629,8 @@ static void verdicts_outlive_changes_of_other_nodes(void **state)
 	assert_int_equal(nm_verifier_open(verifier), 0);
 }
 
-static void the_feedback_rolls_back(void **state)
+TEST(the_feedback_rolls_back)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 70, 70, 1, 400);
@@ -681,9 +648,8 @@ static void the_feedback_rolls_back(void **state)
 }
 
 /* Its local access ratio fell to 0, which is not the criterion. */
-static void a_gain_by_feedback_is_improved(void **state)
+TEST(a_gain_by_feedback_is_improved)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 0, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
@@ -693,7 +659,7 @@ static void a_gain_by_feedback_is_improved(void **state)
 }
 
 /* IMAR² considers performance only; LBMA considers locality and permits no loss of it. */
-static void performance_gains_do_not_excuse_lbma(void **state)
+TEST(performance_gains_do_not_excuse_lbma)
 {
 	static const struct {
 		enum nm_thread_policy policy;
@@ -705,7 +671,6 @@ static void performance_gains_do_not_excuse_lbma(void **state)
 		     {NM_POLICY_LBMA, NM_FEEDBACK_KEEP, false, NM_VERDICT_NEUTRAL},
 		     {NM_POLICY_IMAR2, NM_FEEDBACK_GAIN, true, NM_VERDICT_IMPROVED},
 		     {NM_POLICY_LBMA, NM_FEEDBACK_GAIN, true, NM_VERDICT_ROLLED_BACK}};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		machine->config.rules.rollback = cases[i].rollback;
 		add_by_performance(NM_DECISION_MIGRATE, cases[i].policy);
@@ -718,12 +683,11 @@ static void performance_gains_do_not_excuse_lbma(void **state)
 }
 
 /* Performance before and after cannot be compared, so locality decides. */
-static void incomparable_performance_is_judged_by_locality(void **state)
+TEST(incomparable_performance_is_judged_by_locality)
 {
 	const struct nm_feedback_judgement judgement = {.decision = 5, .figure = NAN};
 	const struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_KEEP, .judgements = &judgement, .nr_judgements = 1};
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_LBMA);
 	run(0, 6, 3, 100);
 	nm_verifier_apply(verifier, &result);
@@ -731,9 +695,8 @@ static void incomparable_performance_is_judged_by_locality(void **state)
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-static void a_verdict_waits_for_the_feedback(void **state)
+TEST(a_verdict_waits_for_the_feedback)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
@@ -749,9 +712,8 @@ static void a_verdict_waits_for_the_feedback(void **state)
 }
 
 /* Another decision of the same interval is rolled back, this one is not. */
-static void a_rollback_of_others_does_not_count(void **state)
+TEST(a_rollback_of_others_does_not_count)
 {
-	(void)state;
 	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .change = fell},
 							   {.decision = 5, .change = stayed}};
 	const struct nm_feedback_result result = {
@@ -764,9 +726,8 @@ static void a_rollback_of_others_does_not_count(void **state)
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
-static void feedback_on_other_processes_is_ignored(void **state)
+TEST(feedback_on_other_processes_is_ignored)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	const struct nm_feedback_judgement other = {.decision = 6, .change = fell};
 	const struct nm_feedback_result result = {
@@ -777,9 +738,8 @@ static void feedback_on_other_processes_is_ignored(void **state)
 	assert_open(1);
 }
 
-static void known_performance_suffices_without_accesses(void **state)
+TEST(known_performance_suffices_without_accesses)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 0);
 	machine_perform(machine, 0, 130, 130, 1, 200);
@@ -788,9 +748,8 @@ static void known_performance_suffices_without_accesses(void **state)
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-static void a_rollback_awaits_no_feedback(void **state)
+TEST(a_rollback_awaits_no_feedback)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_ROLLBACK, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
@@ -798,9 +757,8 @@ static void a_rollback_awaits_no_feedback(void **state)
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
-static void exited_threads_are_not_rolled_back(void **state)
+TEST(exited_threads_are_not_rolled_back)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	machine->members[0].start_ticks++;
 	give_feedback(NM_FEEDBACK_ROLL_BACK);
@@ -808,9 +766,8 @@ static void exited_threads_are_not_rolled_back(void **state)
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
-static void a_move_that_never_arrived_is_cancelled(void **state)
+TEST(a_move_that_never_arrived_is_cancelled)
 {
-	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	for (int i = 0; i < 2; i++) {
 		run(0, 0, 3, 100);
@@ -822,51 +779,4 @@ static void a_move_that_never_arrived_is_cancelled(void **state)
 	assert_verdict(NM_VERDICT_CANCELLED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(no_evaluation_gives_no_verdict),
-		TEST(a_further_move_closes_the_right_evaluation),
-		TEST(the_interval_of_the_move_is_ignored),
-		TEST(a_move_that_helped_has_improved),
-		TEST(an_unchanged_ratio_is_neutral),
-		TEST(a_rise_within_the_noise_is_neutral),
-		TEST(a_nearer_node_is_an_improvement_without_local_accesses),
-		TEST(a_prediction_is_compared_with_the_measurement),
-		TEST(a_fall_beyond_the_margin_is_rolled_back),
-		TEST(a_fall_within_the_margin_is_neutral),
-		TEST(without_rollback_a_fall_is_only_reported),
-		TEST(a_rollback_is_never_undone),
-		TEST(few_accesses_are_accumulated_over_intervals),
-		TEST(after_ten_intervals_it_is_inconclusive),
-		TEST(an_unknown_ratio_before_the_move_is_inconclusive),
-		TEST(running_elsewhere_twice_cancels),
-		TEST(imar2_needs_ninety_percent_of_an_interval),
-		TEST(a_paper_and_other_policies_need_most_of_an_interval),
-		TEST(a_late_arrival_counts),
-		TEST(a_move_of_a_sleeping_thread_is_eventually_cancelled),
-		TEST(exited_threads_are_inconclusive),
-		TEST(a_new_program_makes_a_verdict_inconclusive),
-		TEST(a_second_move_closes_the_first_evaluation),
-		TEST(evaluations_of_other_threads_stay_open),
-		TEST(a_swap_is_weighed_by_accesses),
-		TEST(both_threads_of_a_swap_must_arrive),
-		TEST(the_survivor_of_a_swap_decides),
-		TEST(the_verdict_of_a_swap_falls_to_the_active_half),
-		TEST(memory_only_nodes_count_as_local_to_their_neighbour),
-		TEST(verdicts_outlive_changes_of_other_nodes),
-		TEST(the_feedback_rolls_back),
-		TEST(a_gain_by_feedback_is_improved),
-		TEST(performance_gains_do_not_excuse_lbma),
-		TEST(incomparable_performance_is_judged_by_locality),
-		TEST(a_verdict_waits_for_the_feedback),
-		TEST(a_rollback_of_others_does_not_count),
-		TEST(feedback_on_other_processes_is_ignored),
-		TEST(known_performance_suffices_without_accesses),
-		TEST(a_rollback_awaits_no_feedback),
-		TEST(exited_threads_are_not_rolled_back),
-		TEST(a_move_that_never_arrived_is_cancelled),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Verdicts on moves by sharing: by the latency of accesses, otherwise by the communication cost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include "../support/interval.h"
 #include "../support/sharing.h"
@@ -87,9 +85,8 @@ static void latencies(double first, double second)
 	machine_perform(machine, 1, NAN, NAN, NAN, second);
 }
 
-static void accesses_as_fast_as_before_are_enough(void **state)
+TEST(accesses_as_fast_as_before_are_enough)
 {
-	(void)state;
 	add_move(7, 0, 100);
 	machine_touch(machine, 0, 0, 100); /* all remote */
 	latencies(210, NAN);
@@ -104,9 +101,8 @@ static void accesses_as_fast_as_before_are_enough(void **state)
 	assert_true(verdicts.items[0].threads[0].latency_after == 210);
 }
 
-static void slow_accesses_have_time_until_pages_follow(void **state)
+TEST(slow_accesses_have_time_until_pages_follow)
 {
-	(void)state;
 	add_move(7, 0, 1000);
 	latencies(600, NAN);
 	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++) {
@@ -119,9 +115,8 @@ static void slow_accesses_have_time_until_pages_follow(void **state)
 	assert_int_equal(verdicts.items[0].intervals, NM_VERDICT_INTERVALS);
 }
 
-static void persistent_slowdown_is_rolled_back(void **state)
+TEST(persistent_slowdown_is_rolled_back)
 {
-	(void)state;
 	for (int rollback = 0; rollback < 2; rollback++) {
 		machine->config.rules.rollback = rollback;
 		add_move(7, 0, 1000);
@@ -137,9 +132,8 @@ static void persistent_slowdown_is_rolled_back(void **state)
 	}
 }
 
-static void changes_within_chance_are_kept(void **state)
+TEST(changes_within_chance_are_kept)
 {
-	(void)state;
 	add_move(7, 0, 10); /* 3 σ are as much as the whole */
 	latencies(350, NAN);
 	judge_next();
@@ -151,11 +145,10 @@ static void changes_within_chance_are_kept(void **state)
 }
 
 /* Faster than threads.delta_g requires, and than chance explains. */
-static void faster_accesses_have_improved_beyond_chance(void **state)
+TEST(faster_accesses_have_improved_beyond_chance)
 {
 	static const unsigned samples[] = {1000, 10};
 	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_IMPROVED, NM_VERDICT_NEUTRAL};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
 		add_move(7 + i, 0, samples[i]);
 		latencies(120, NAN);
@@ -166,9 +159,8 @@ static void faster_accesses_have_improved_beyond_chance(void **state)
 }
 
 /* One left its memory for the other: the sum of both counts. */
-static void moves_of_one_mapping_are_judged_together(void **state)
+TEST(moves_of_one_mapping_are_judged_together)
 {
-	(void)state;
 	add_move(7, 0, 1000);
 	add_move(8, 1, 1000);
 	latencies(260, 100);
@@ -188,9 +180,8 @@ static void moves_of_one_mapping_are_judged_together(void **state)
 		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-static void mappings_are_judged_apart(void **state)
+TEST(mappings_are_judged_apart)
 {
-	(void)state;
 	add_move(7, 0, 1000);
 	latencies(600, NAN);
 	judge_next();
@@ -203,9 +194,8 @@ static void mappings_are_judged_apart(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED);
 }
 
-static void a_few_samples_give_no_mean(void **state)
+TEST(a_few_samples_give_no_mean)
 {
-	(void)state;
 	add_move(7, 0, 1000);
 	latencies(100, NAN);
 	machine->figures[0].latency_samples = 9;
@@ -216,9 +206,8 @@ static void a_few_samples_give_no_mean(void **state)
 	assert_int_equal(verdicts.count, 1);
 }
 
-static void sharing_replaces_missing_latencies(void **state)
+TEST(sharing_replaces_missing_latencies)
 {
-	(void)state;
 	for (int sharers = 0; sharers < 2; sharers++) {
 		add_move(7, 0, 0);
 		/* the other one that moved, then one more on its former node */
@@ -237,9 +226,8 @@ static void sharing_replaces_missing_latencies(void **state)
 }
 
 /* It slept when it was moved back: its cost on the former node is unknown. */
-static void a_sleeping_thread_has_no_cost_before(void **state)
+TEST(a_sleeping_thread_has_no_cost_before)
 {
-	(void)state;
 	struct nm_decision decision = {.id = 7,
 				       .kind = NM_DECISION_ROLLBACK,
 				       .policy = NM_POLICY_KMAF,
@@ -280,7 +268,7 @@ static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node
 }
 
 /* For any pairs, several decisions about the same threads, some of which sleep. */
-static void costs_are_the_sum_over_all_partners(void **state)
+TEST(costs_are_the_sum_over_all_partners)
 {
 	struct nm_rng rng;
 	nm_rng_seed(&rng, 11);
@@ -313,11 +301,10 @@ static void costs_are_the_sum_over_all_partners(void **state)
 }
 
 /* Hundreds of sharings are half as far as before; two would not be significant. */
-static void nearer_sharers_must_exceed_chance(void **state)
+TEST(nearer_sharers_must_exceed_chance)
 {
 	static const unsigned sharings[] = {2, 400};
 	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_NEUTRAL, NM_VERDICT_IMPROVED};
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
 		add_move(7 + i, 0, 0);
 		share(0, 1, sharings[i]);
@@ -328,9 +315,8 @@ static void nearer_sharers_must_exceed_chance(void **state)
 	}
 }
 
-static void a_move_that_did_not_arrive_is_cancelled(void **state)
+TEST(a_move_that_did_not_arrive_is_cancelled)
 {
-	(void)state;
 	add_move(7, 0, 100);
 	machine_run_on(machine, 0, 1);
 	latencies(100, NAN);
@@ -340,23 +326,4 @@ static void a_move_that_did_not_arrive_is_cancelled(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_CANCELLED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(accesses_as_fast_as_before_are_enough),
-		TEST(faster_accesses_have_improved_beyond_chance),
-		TEST(slow_accesses_have_time_until_pages_follow),
-		TEST(persistent_slowdown_is_rolled_back),
-		TEST(changes_within_chance_are_kept),
-		TEST(moves_of_one_mapping_are_judged_together),
-		TEST(mappings_are_judged_apart),
-		TEST(a_few_samples_give_no_mean),
-		TEST(sharing_replaces_missing_latencies),
-		TEST(a_sleeping_thread_has_no_cost_before),
-		TEST(costs_are_the_sum_over_all_partners),
-		TEST(nearer_sharers_must_exceed_chance),
-		TEST(a_move_that_did_not_arrive_is_cancelled),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

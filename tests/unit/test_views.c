@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The document of Dump for a daemon on a synthetic machine in simulated time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP open_world
+#define TEAR_DOWN close_world
+#include "../support/test.h"
 
 #include "dump_fixture.h"
 #include "page_daemon_fixture.h"
@@ -44,9 +42,8 @@ static void see(const char *section)
 
 /* ---- nodes ---- */
 
-static void nodes_have_their_load_and_memory(void **state)
+TEST(nodes_have_their_load_and_memory)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 2);
 	(void)add_worker(1000, 1, 2);
 	world.daemon.config->threads.policy = NM_POLICY_NONE; /* they stay there */
@@ -66,9 +63,8 @@ static void nodes_have_their_load_and_memory(void **state)
 
 /* ---- threads and processes ---- */
 
-static void threads_show_their_metrics(void **state)
+TEST(threads_show_their_metrics)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	(void)add_worker(1000, 2, 3);
 	(void)add_worker(2000, 4, 2);
@@ -91,9 +87,8 @@ static void threads_show_their_metrics(void **state)
 	assert_shown(3, "pid", "2000");
 }
 
-static void processes_add_their_threads_up(void **state)
+TEST(processes_add_their_threads_up)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	(void)add_worker(1000, 2, 3);
 	(void)add_worker(1000, 3, 3);
@@ -122,9 +117,8 @@ static void processes_add_their_threads_up(void **state)
 	assert_shown(1, "state", "managed");
 }
 
-static void a_release_is_shown_and_ends(void **state)
+TEST(a_release_is_shown_and_ends)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	(void)add_worker(2000, 2, 1);
 	fake_pin(world.fake, 2000, fake_cpus(2, 2));
@@ -148,9 +142,8 @@ static void a_release_is_shown_and_ends(void **state)
 	assert_shown(1, "state", "managed");
 }
 
-static void attributes_of_cgroups_are_shown(void **state)
+TEST(attributes_of_cgroups_are_shown)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	(void)add_worker(2000, 2, 1);
 	fake_group(world.fake, "/");
@@ -187,9 +180,8 @@ static void assert_reason(const char *pid, const char *state, const char *reason
 		fail_msg("explanation: %s", shown_text(row, "explanation"));
 }
 
-static void processes_are_explained(void **state)
+TEST(processes_are_explained)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	(void)add_worker(2000, 2, 1);
 	(void)add_worker(3000, 4, 2);
@@ -207,9 +199,8 @@ static void processes_are_explained(void **state)
 	assert_reason("1000", "observed", NULL, "threads.policy is \"none\"");
 }
 
-static void a_process_that_keeps_its_memory_is_explained(void **state)
+TEST(a_process_that_keeps_its_memory_is_explained)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	fake_get(world.fake, 1000)->rss_kb = 3U << 20;
 	live(4);
@@ -221,9 +212,8 @@ static void a_process_that_keeps_its_memory_is_explained(void **state)
 		"memory of 3.0 GiB stays where it is: it exceeds pages.max_gb_of_process (2)");
 }
 
-static void one_node_is_the_reason(void **state)
+TEST(one_node_is_the_reason)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 0);
 	live(4);
 	for (unsigned node = 1; node < NODES; node++)
@@ -235,9 +225,8 @@ static void one_node_is_the_reason(void **state)
 
 /* ---- decisions ---- */
 
-static void a_decision_is_remembered_with_its_verdict(void **state)
+TEST(a_decision_is_remembered_with_its_verdict)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 2);
 	(void)add_worker(1000, 2, 1);
 	live(4);
@@ -279,9 +268,8 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	assert_null(shown_text(shown_row("tid", tid), "last_decision"));
 }
 
-static void counters_count(void **state)
+TEST(counters_count)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 2);
 	live(12);
 	see("status");
@@ -291,9 +279,8 @@ static void counters_count(void **state)
 	assert_null(shown_text(0, "homes_granted")); /* only with policy "auto" */
 }
 
-static void homes_are_counted(void **state)
+TEST(homes_are_counted)
 {
-	(void)state;
 	(void)add_worker(1000, 0, 2);
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
 	live(4);
@@ -308,9 +295,8 @@ static void homes_are_counted(void **state)
 
 /* ---- pages ---- */
 
-static void pages_are_summed_up(void **state)
+TEST(pages_are_summed_up)
 {
-	(void)state;
 	make_space(24, 2);
 	(void)add_user(1000, 0, 0, 12);
 	(void)add_user(1000, 2, 12, 24);
@@ -356,9 +342,8 @@ static void assert_no_address(const json_t *value)
 
 /* Ranges of at least 2 MiB, with as many samples as a decision needs. */
 /* SECURITY: cap-perfmon */
-static void addresses_are_not_shown(void **state)
+TEST(addresses_are_not_shown)
 {
-	(void)state;
 	make_space(2048, 2);
 	(void)add_user(1000, 0, 0, 2048);
 	begin();
@@ -406,12 +391,11 @@ static void assert_table_is_documented(const struct nm_table *table, const char 
 				 table->fields[i].name, table->fields[i].help);
 }
 
-static void every_name_is_documented(void **state)
+TEST_BETWEEN(NULL, NULL, every_name_is_documented)
 {
 	const struct nm_table *tables[] = {
 		&nm_node_table,	     &nm_process_table, &nm_thread_table, &nm_decision_table,
 		&nm_candidate_table, &nm_trial_table,	&nm_program_table};
-	(void)state;
 	char *page = read_whole(NM_SOURCE_DIR "/man/org.numamigrd1.5");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(tables); i++)
 		assert_table_is_documented(tables[i], page);
@@ -425,25 +409,4 @@ static void every_name_is_documented(void **state)
 	free(page);
 }
 
-#define TEST_OF(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_OF(nodes_have_their_load_and_memory),
-		TEST_OF(threads_show_their_metrics),
-		TEST_OF(processes_add_their_threads_up),
-		TEST_OF(a_release_is_shown_and_ends),
-		TEST_OF(attributes_of_cgroups_are_shown),
-		TEST_OF(processes_are_explained),
-		TEST_OF(a_process_that_keeps_its_memory_is_explained),
-		TEST_OF(one_node_is_the_reason),
-		TEST_OF(a_decision_is_remembered_with_its_verdict),
-		TEST_OF(counters_count),
-		TEST_OF(homes_are_counted),
-		TEST_OF(pages_are_summed_up),
-		TEST_OF(addresses_are_not_shown),
-		cmocka_unit_test(every_name_is_documented),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,19 +1,18 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Answers of a worker, errors without one, limits of queries, and the program itself. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
-
-#include <cmocka.h>
 
 #include "../../src/platform/fds.h"
 #include "../../src/platform/worker/query.h"
@@ -25,7 +24,7 @@
 
 /* ---- answers ---- */
 
-static void the_answer_of_the_kernel_is_returned(void **state)
+TEST(the_answer_of_the_kernel_is_returned)
 {
 	struct fixture *f = *state;
 	int ours = -1, other_client = -1;
@@ -56,7 +55,7 @@ static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_
 }
 
 /* The few touched pages of a large mapping, and the node of each. */
-static void pages_in_memory_are_found(void **state)
+TEST(pages_in_memory_are_found)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)64 << 20, touched[] = {0, 4096, 17 << 20, size - 4096};
@@ -84,7 +83,7 @@ static void pages_in_memory_are_found(void **state)
 
 /* The rest of the mapping is not searched: pages there are newer. */
 /* SECURITY: sparse */
-static void a_search_ends_with_the_last_page(void **state)
+TEST(a_search_ends_with_the_last_page)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)64 << 20;
@@ -107,7 +106,7 @@ static void a_search_ends_with_the_last_page(void **state)
 
 /* It searches absent pages for longer than its deadline. */
 /* SECURITY: held-lock */
-static void a_busy_worker_is_not_awaited(void **state)
+TEST(a_busy_worker_is_not_awaited)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 38;
@@ -136,7 +135,7 @@ static void a_busy_worker_is_not_awaited(void **state)
 
 /* Pages beyond the size of the answer are found by the next search, which starts where this one
  * ended. */
-static void a_search_resumes(void **state)
+TEST(a_search_resumes)
 {
 	struct fixture *f = *state;
 	const size_t pages = NM_WORKER_PAGES_MOST + 10;
@@ -160,7 +159,7 @@ static void a_search_resumes(void **state)
 }
 
 /* The worker rejects the request and closes the connection. */
-static void only_ranges_of_whole_pages_are_searched(void **state)
+TEST(only_ranges_of_whole_pages_are_searched)
 {
 	struct fixture *f = *state;
 	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
@@ -194,7 +193,7 @@ static struct nm_job own_job(struct fixture *f, struct nm_worker_request *reques
 }
 
 /* SECURITY: held-lock */
-static void a_query_makes_no_call_after_its_time(void **state)
+TEST(a_query_makes_no_call_after_its_time)
 {
 	struct fixture *f = *state;
 	struct nm_worker_request request;
@@ -206,7 +205,7 @@ static void a_query_makes_no_call_after_its_time(void **state)
 	assert_int_equal(nm_query_program(&job), -ETIMEDOUT);
 }
 
-static void a_query_ends_with_its_client(void **state)
+TEST(a_query_ends_with_its_client)
 {
 	struct fixture *f = *state;
 	struct nm_worker_request request;
@@ -224,7 +223,7 @@ static void a_query_ends_with_its_client(void **state)
 }
 
 /* SECURITY: reuse */
-static void a_query_names_no_other_process(void **state)
+TEST(a_query_names_no_other_process)
 {
 	struct fixture *f = *state;
 	struct nm_worker_request request;
@@ -237,7 +236,7 @@ static void a_query_names_no_other_process(void **state)
 	assert_int_equal(nm_query_program(&job), -ESRCH);
 }
 
-static void a_different_start_time_is_a_different_process(void **state)
+TEST(a_different_start_time_is_a_different_process)
 {
 	struct fixture *f = *state;
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS},
@@ -267,7 +266,7 @@ static bool is_mapped(const char *maps, uintptr_t address)
 }
 
 /* In pieces of whole lines or not, until the end. */
-static void maps_are_read_to_their_end(void **state)
+TEST(maps_are_read_to_their_end)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)4 << 20; /* with a sanitizer a process has thousands */
@@ -297,7 +296,7 @@ static void maps_are_read_to_their_end(void **state)
 }
 
 /* Otherwise a late worker would look like a process with large mappings. */
-static void kernel_time_excludes_the_transport(void **state)
+TEST(kernel_time_excludes_the_transport)
 {
 	struct fixture *f = *state;
 	struct nm_worker_call call = {
@@ -322,7 +321,7 @@ static void kernel_time_excludes_the_transport(void **state)
 /* ---- no answer ---- */
 
 /* SECURITY: held-lock */
-static void a_missed_deadline_abandons_the_worker(void **state)
+TEST(a_missed_deadline_abandons_the_worker)
 {
 	struct fixture *f = *state;
 	struct nm_worker_news news = {0};
@@ -349,7 +348,7 @@ static void a_missed_deadline_abandons_the_worker(void **state)
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
 }
 
-static void the_exit_of_a_stuck_worker_frees_its_place(void **state)
+TEST(the_exit_of_a_stuck_worker_frees_its_place)
 {
 	struct fixture *f = *state;
 
@@ -388,7 +387,7 @@ static void begin_call(struct fixture *f, struct pending *ret)
 /* It is unknown whether the worker is stuck: it is not used for others before it has answered, and
  * its user is not suspended. */
 /* SECURITY: held-lock */
-static void a_cancelled_call_counts_until_it_is_answered(void **state)
+TEST(a_cancelled_call_counts_until_it_is_answered)
 {
 	struct fixture *f = *state;
 	struct pending pending;
@@ -410,7 +409,7 @@ static void a_cancelled_call_counts_until_it_is_answered(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
-static void a_second_call_of_a_caller_is_refused(void **state)
+TEST(a_second_call_of_a_caller_is_refused)
 {
 	struct fixture *f = *state;
 	struct pending pending;
@@ -426,7 +425,7 @@ static void a_second_call_of_a_caller_is_refused(void **state)
 /* The same for processes of one user: a query does not wait for the deadline of the call of the
  * mover. */
 /* SECURITY: held-lock */
-static void callers_do_not_wait_for_each_other(void **state)
+TEST(callers_do_not_wait_for_each_other)
 {
 	struct fixture *f = *state;
 	struct pending pending;
@@ -505,7 +504,7 @@ static bool call_twice(struct fixture *f, pid_t pid, const struct identities *id
 }
 
 /* User and cgroup are cached for a second, and only for the same thread. */
-static void a_thread_is_identified_once_a_second(void **state)
+TEST(a_thread_is_identified_once_a_second)
 {
 	struct fixture *f = *state;
 	struct identities identities;
@@ -525,7 +524,7 @@ static void a_thread_is_identified_once_a_second(void **state)
 	end_identities(f, &identities);
 }
 
-static void workers_start_before_their_first_call(void **state)
+TEST(workers_start_before_their_first_call)
 {
 	struct fixture *f = *state;
 
@@ -546,7 +545,7 @@ static void workers_start_before_their_first_call(void **state)
 	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
 }
 
-static void workers_end_with_their_client(void **state)
+TEST(workers_end_with_their_client)
 {
 	struct fixture *f = *state;
 
@@ -559,7 +558,7 @@ static void workers_end_with_their_client(void **state)
 	await_no_worker();
 }
 
-static void without_a_worker_there_are_no_queries(void **state)
+TEST(without_a_worker_there_are_no_queries)
 {
 	struct fixture *f = *state;
 	const struct nm_worker_options options = {.program = "/nonexistent/worker",
@@ -595,12 +594,11 @@ static void get_stuck(struct nm_worker_bars *bars, uint32_t uid, const char *cgr
 }
 
 /* SECURITY: held-lock */
-static void stuck_workers_are_limited(void **state)
+TEST_BETWEEN(NULL, NULL, stuck_workers_are_limited)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	const uint64_t late = 2 * NM_WORKER_REST_NS;
 
-	(void)state;
 	for (uint32_t uid = 1; uid <= NM_STUCK_WORKERS_MOST; uid++) {
 		assert_true(may_ask(bars, 200 + uid, uid, late));
 		get_stuck(bars, uid, NULL);
@@ -617,12 +615,11 @@ static void stuck_workers_are_limited(void **state)
 
 /* Root in one container differs from root in another, and a container has any number of users. */
 /* SECURITY: quota, held-lock */
-static void a_container_holds_one_worker_at_most(void **state)
+TEST_BETWEEN(NULL, NULL, a_container_holds_one_worker_at_most)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	struct nm_worker_subject identity = subject(100, 0);
 
-	(void)state;
 	identity.domain = nm_domain_of(0, "/docker/1f");
 	get_stuck(bars, 0, "/docker/1f");
 	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), -EALREADY);
@@ -632,12 +629,11 @@ static void a_container_holds_one_worker_at_most(void **state)
 	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), 0);
 }
 
-static void a_missed_deadline_suspends_queries_for_ten_minutes(void **state)
+TEST_BETWEEN(NULL, NULL, a_missed_deadline_suspends_queries_for_ten_minutes)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	struct nm_worker_subject identity = subject(100, 1);
 
-	(void)state;
 	nm_worker_missed(bars, 100, 7, NM_WORKER_REST_NS + 5);
 	assert_true(may_ask(bars, 101, 1, 6));
 	assert_false(may_ask(bars, 100, 1, 6));
@@ -659,9 +655,8 @@ static int run(const char *option)
 	return WEXITSTATUS(status);
 }
 
-static void the_program_is_for_its_socket_alone(void **state)
+TEST_BETWEEN(NULL, NULL, the_program_is_for_its_socket_alone)
 {
-	(void)state;
 	assert_int_equal(run("--help"), EXIT_SUCCESS);
 	assert_int_equal(run("--version"), EXIT_SUCCESS);
 	assert_int_equal(run("--nonsense"), EX_USAGE);
@@ -710,14 +705,13 @@ static void send_what_ends_it(const void *message, size_t size, struct nm_fds fd
 }
 
 /* SECURITY: worker-socket */
-static void a_malformed_request_ends_it(void **state)
+TEST_BETWEEN(NULL, NULL, a_malformed_request_ends_it)
 {
-	(void)state;
 	send_what_ends_it("nonsense", 8, (struct nm_fds){-1, -1});
 }
 
 /* SECURITY: worker-socket */
-static void descriptors_without_a_use_end_it(void **state)
+TEST_BETWEEN(NULL, NULL, descriptors_without_a_use_end_it)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
@@ -725,7 +719,6 @@ static void descriptors_without_a_use_end_it(void **state)
 		.version = NM_WORKER_VERSION, .act = NM_WORKER_READ_MAPS, .count = 16};
 	const struct nm_fds two = {STDIN_FILENO, STDIN_FILENO};
 
-	(void)state;
 	send_what_ends_it(&hello, sizeof(hello), (struct nm_fds){STDIN_FILENO, -1});
 	send_what_ends_it(&hello, sizeof(hello), two);
 	send_what_ends_it(&read_maps, sizeof(read_maps), two);
@@ -752,14 +745,13 @@ static bool own_namespace(pid_t pid)
 /* Before it reads its first request it drops all capabilities except CAP_SYS_PTRACE; in its own
  * /proc no link can be followed, and in ours they can. */
 /* SECURITY: cap-ptrace */
-static void the_worker_keeps_only_ptrace(void **state)
+TEST_BETWEEN(NULL, NULL, the_worker_keeps_only_ptrace)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
 	struct nm_worker_reply reply;
 	int socket;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("needs root to drop privileges: skipped\n");
 		skip();
@@ -783,12 +775,11 @@ static void the_worker_keeps_only_ptrace(void **state)
 /* Without CAP_SYS_ADMIN, as on kernels before 5.14: it works and reports that its links stay
  * open. */
 /* SECURITY: cap-ptrace */
-static void links_that_stay_open_are_reported(void **state)
+TEST_BETWEEN(NULL, NULL, links_that_stay_open_are_reported)
 {
 	char output[512] = "";
 	int ends[2], socket;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
 	assert_true(kept >= 0 && dup2(ends[1], STDERR_FILENO) >= 0);
@@ -805,7 +796,7 @@ static void links_that_stay_open_are_reported(void **state)
 
 /* A descriptor of another file is neither read nor written. */
 /* SECURITY: worker-socket, cap-ptrace */
-static void only_its_own_files_are_used(void **state)
+TEST(only_its_own_files_are_used)
 {
 	static const char *const names[] = {"maps", "numa_maps"};
 	struct fixture *f = *state;
@@ -916,7 +907,7 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 }
 
 /* SECURITY: reuse */
-static void a_reused_number_gives_no_answer(void **state)
+TEST(a_reused_number_gives_no_answer)
 {
 	struct fixture *f = *state;
 	int node;
@@ -927,7 +918,7 @@ static void a_reused_number_gives_no_answer(void **state)
 }
 
 /* SECURITY: reuse */
-static void pages_of_a_number_that_changed_hands_stay(void **state)
+TEST(pages_of_a_number_that_changed_hands_stay)
 {
 	struct fixture *f = *state;
 	struct nm_worker_moved moved;
@@ -942,7 +933,7 @@ static void pages_of_a_number_that_changed_hands_stay(void **state)
 }
 
 /* SECURITY: reuse */
-static void a_search_names_no_other_process(void **state)
+TEST(a_search_names_no_other_process)
 {
 	struct fixture *f = *state;
 	struct nm_worker_found found;
@@ -954,7 +945,7 @@ static void a_search_names_no_other_process(void **state)
 }
 
 /* SECURITY: held-lock */
-static void a_job_makes_no_call_after_its_client_has_left(void **state)
+TEST(a_job_makes_no_call_after_its_client_has_left)
 {
 	static const enum nm_worker_act acts[] = {NM_WORKER_WHERE, NM_WORKER_ROUND, NM_WORKER_FIND};
 	struct fixture *f = *state;
@@ -984,45 +975,4 @@ static void a_job_makes_no_call_after_its_client_has_left(void **state)
 	close(ends[1]);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_answer_of_the_kernel_is_returned),
-		TEST(a_different_start_time_is_a_different_process),
-		TEST(a_query_makes_no_call_after_its_time),
-		TEST(a_query_ends_with_its_client),
-		TEST(a_query_names_no_other_process),
-		TEST(pages_in_memory_are_found),
-		TEST(a_search_ends_with_the_last_page),
-		TEST(a_reused_number_gives_no_answer),
-		TEST(pages_of_a_number_that_changed_hands_stay),
-		TEST(a_search_names_no_other_process),
-		TEST(a_job_makes_no_call_after_its_client_has_left),
-		TEST(a_busy_worker_is_not_awaited),
-		TEST(a_search_resumes),
-		TEST(only_ranges_of_whole_pages_are_searched),
-		TEST(maps_are_read_to_their_end),
-		TEST(kernel_time_excludes_the_transport),
-		TEST(a_missed_deadline_abandons_the_worker),
-		TEST(the_exit_of_a_stuck_worker_frees_its_place),
-		TEST(a_cancelled_call_counts_until_it_is_answered),
-		TEST(a_second_call_of_a_caller_is_refused),
-		TEST(callers_do_not_wait_for_each_other),
-		TEST(a_thread_is_identified_once_a_second),
-		TEST(workers_start_before_their_first_call),
-		TEST(workers_end_with_their_client),
-		TEST(without_a_worker_there_are_no_queries),
-		cmocka_unit_test(stuck_workers_are_limited),
-		cmocka_unit_test(a_container_holds_one_worker_at_most),
-		cmocka_unit_test(a_missed_deadline_suspends_queries_for_ten_minutes),
-		cmocka_unit_test(the_program_is_for_its_socket_alone),
-		cmocka_unit_test(a_malformed_request_ends_it),
-		cmocka_unit_test(descriptors_without_a_use_end_it),
-		cmocka_unit_test(the_worker_keeps_only_ptrace),
-		cmocka_unit_test(links_that_stay_open_are_reported),
-		TEST(only_its_own_files_are_used),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,13 +1,12 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Each call of a worker hangs, or its worker exits during it, for calls of the loop and of the
  * mover. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <stdint.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "worker_fixture.h"
 
@@ -93,7 +92,7 @@ static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 }
 
 /* SECURITY: held-lock */
-static void a_hanging_call_does_not_block_its_caller(void **state)
+TEST(a_hanging_call_does_not_block_its_caller)
 {
 	struct fixture *f = *state;
 
@@ -107,7 +106,7 @@ static void a_hanging_call_does_not_block_its_caller(void **state)
 
 /* It cannot be distinguished from a worker that was killed: no suspension, and the next call gets a
  * new worker. */
-static void a_worker_exit_fails_only_the_current_call(void **state)
+TEST(a_worker_exit_fails_only_the_current_call)
 {
 	struct fixture *f = *state;
 
@@ -125,7 +124,7 @@ static void a_worker_exit_fails_only_the_current_call(void **state)
 /* ---- the greeting ---- */
 
 /* A program that never sends its greeting has no deadline, and ends with the daemon. */
-static void a_cancel_ends_a_greeting_under_way(void **state)
+TEST(a_cancel_ends_a_greeting_under_way)
 {
 	struct fixture *f = *state;
 	char program[] = "/tmp/nm-test-XXXXXX";
@@ -149,15 +148,4 @@ static void a_cancel_ends_a_greeting_under_way(void **state)
 	unlink(program);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_hanging_call_does_not_block_its_caller),
-		TEST(a_worker_exit_fails_only_the_current_call),
-		TEST(a_cancel_ends_a_greeting_under_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* Unresponsive processes are known to the next client and after a restart. */
+#define SET_UP set_up_memory
+#define TEAR_DOWN tear_down_memory
+#include "../support/test.h"
+
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <sys/stat.h>
 
 #include "fixture.h"
@@ -77,7 +77,7 @@ static int restart(struct fixture *f)
 }
 
 /* SECURITY: held-lock */
-static void a_new_client_knows_unresponsive_processes(void **state)
+TEST(a_new_client_knows_unresponsive_processes)
 {
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
@@ -93,7 +93,7 @@ static void a_new_client_knows_unresponsive_processes(void **state)
 }
 
 /* SECURITY: held-lock */
-static void a_restart_keeps_unresponsive_processes(void **state)
+TEST(a_restart_keeps_unresponsive_processes)
 {
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
@@ -112,7 +112,7 @@ static void a_restart_keeps_unresponsive_processes(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
 }
 
-static void records_of_another_boot_are_dropped(void **state)
+TEST(records_of_another_boot_are_dropped)
 {
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
@@ -124,7 +124,7 @@ static void records_of_another_boot_are_dropped(void **state)
 	assert_int_equal(kill(stopped, SIGKILL), 0);
 }
 
-static void no_file_is_kept_if_all_processes_answer(void **state)
+TEST(no_file_is_kept_if_all_processes_answer)
 {
 	struct fixture *f = *state;
 
@@ -134,7 +134,7 @@ static void no_file_is_kept_if_all_processes_answer(void **state)
 	assert_int_equal(faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0), -1);
 }
 
-static void failed_writes_are_retried(void **state)
+TEST(failed_writes_are_retried)
 {
 	static const char *const blocked[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
 					      NM_WORKER_MEMORY_NAME ".new"};
@@ -151,7 +151,7 @@ static void failed_writes_are_retried(void **state)
 }
 
 /* A suspension that is longer than possible is ignored. */
-static void damaged_lines_are_skipped(void **state)
+TEST(damaged_lines_are_skipped)
 {
 	struct fixture *f = *state;
 	const uint64_t until_ns = nm_clock_ns() + NM_WORKER_REST_NS / 2;
@@ -161,8 +161,7 @@ static void damaged_lines_are_skipped(void **state)
 		       "numa-migrd-unanswered 3 " BOOT "\nprocess\nworker 4294967295 1 1\n"
 		       "process %d 1 18446744073709551615\nthread 1 1\nworker %d 1 0\n"
 		       "process %d %llu %llu\n",
-		       f->other, getpid(), getpid(),
-		       (unsigned long long)start_of(getpid()),
+		       f->other, getpid(), getpid(), (unsigned long long)start_of(getpid()),
 		       (unsigned long long)until_ns);
 	fixture_file(root, NM_WORKER_MEMORY_NAME, text);
 	assert_int_equal(load(f, BOOT), -EBADMSG);
@@ -213,7 +212,7 @@ static int await_answer(struct nm_platform *platform, uint64_t ticket)
 }
 
 /* If the caller did not know its start time: the process is the one at the time of the query. */
-static void a_start_time_after_the_query_is_a_different_process(void **state)
+TEST(a_start_time_after_the_query_is_a_different_process)
 {
 	struct fixture *f = *state;
 	char program[FIXTURE_PATH + 16];
@@ -263,7 +262,7 @@ static uint64_t ask_where(struct fixture *f, struct nm_platform *platform, pid_t
 }
 
 /* A greeting and a call for the first query, a call for the next, and then nothing is pending. */
-static void queries_advance_when_their_descriptor_is_readable(void **state)
+TEST(queries_advance_when_their_descriptor_is_readable)
 {
 	struct fixture *f = *state;
 	const struct nm_platform_options options = {.root_path = "/",
@@ -283,7 +282,7 @@ static void queries_advance_when_their_descriptor_is_readable(void **state)
 }
 
 /* SECURITY: held-lock */
-static void a_missed_deadline_makes_it_readable_too(void **state)
+TEST(a_missed_deadline_makes_it_readable_too)
 {
 	struct fixture *f = *state;
 	const struct nm_platform_options options = {.root_path = "/",
@@ -316,7 +315,7 @@ static void a_missed_deadline_makes_it_readable_too(void **state)
 #endif
 
 /* The touched pages of its own memory. */
-static void pages_of_a_process_are_found(void **state)
+TEST(pages_of_a_process_are_found)
 {
 	struct fixture *f = *state;
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PAGES,
@@ -341,21 +340,4 @@ static void pages_of_a_process_are_found(void **state)
 	assert_false(answer.pages->whole);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down_memory)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_new_client_knows_unresponsive_processes),
-		TEST(a_restart_keeps_unresponsive_processes),
-		TEST(records_of_another_boot_are_dropped),
-		TEST(no_file_is_kept_if_all_processes_answer),
-		TEST(failed_writes_are_retried),
-		TEST(damaged_lines_are_skipped),
-		TEST(a_start_time_after_the_query_is_a_different_process),
-		TEST(queries_advance_when_their_descriptor_is_readable),
-		TEST(a_missed_deadline_makes_it_readable_too),
-		TEST(pages_of_a_process_are_found),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,13 +1,10 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* A round of pages in a worker: attempts, queries and reports. */
+#include "../support/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "numa-migrd/maps.h"
 #include "numa-migrd/worker.h"
@@ -95,12 +92,11 @@ static void expect(const struct nm_worker_moved *moved, const int *nodes)
 	}
 }
 
-static void pages_that_move_are_not_queried(void **state)
+TEST(pages_that_move_are_not_queried)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	assert_int_equal(perform(kernel, 0, &moved), 0);
 	expect(&moved, (int[]){TO, TO, TO, TO, TO, TO});
 	assert_string_equal(kernel->order[0], "012345");
@@ -111,12 +107,11 @@ static void pages_that_move_are_not_queried(void **state)
 	assert_int_equal(moved.tries[1].pages, 0);
 }
 
-static void pages_without_a_status_are_queried_and_tried_again_backwards(void **state)
+TEST(pages_without_a_status_are_queried_and_tried_again_backwards)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	for (unsigned i = 1; i < PAGES; i++)
 		kernel->status[0][i] = NONE;
 	kernel->on[2] = kernel->on[4] = kernel->on[5] = 0; /* 1 and 3 have moved */
@@ -131,13 +126,12 @@ static void pages_without_a_status_are_queried_and_tried_again_backwards(void **
 	assert_int_equal(moved.tries[1].held_ns, 8);
 }
 
-static void pages_with_an_error_of_their_own_are_not_tried_again(void **state)
+TEST(pages_with_an_error_of_their_own_are_not_tried_again)
 {
 	static const int errors[] = {-ENOENT, -EACCES, -EFAULT, -EBUSY, -EAGAIN, -ENOMEM};
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	for (unsigned i = 0; i < PAGES; i++) {
 		kernel->status[0][i] = errors[i];
 		kernel->on[i] = 0;
@@ -148,12 +142,11 @@ static void pages_with_an_error_of_their_own_are_not_tried_again(void **state)
 	expect(&moved, (int[]){-ENOENT, -EACCES, -EFAULT, TO, TO, -ENOMEM});
 }
 
-static void a_page_that_vanished_before_its_query_is_reported(void **state)
+TEST(a_page_that_vanished_before_its_query_is_reported)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	kernel->status[0][3] = NONE;
 	kernel->on[3] = -ENOENT;
 	assert_int_equal(perform(kernel, 0, &moved), 0);
@@ -161,12 +154,11 @@ static void a_page_that_vanished_before_its_query_is_reported(void **state)
 	assert_int_equal(kernel->moves, 1);
 }
 
-static void a_slow_attempt_is_not_retried(void **state)
+TEST(a_slow_attempt_is_not_retried)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	for (uint64_t held_ns = SLOW_NS; held_ns <= SLOW_NS + 1; held_ns++) {
 		kernel = new_kernel();
 		kernel->held_ns = held_ns;
@@ -178,12 +170,11 @@ static void a_slow_attempt_is_not_retried(void **state)
 	}
 }
 
-static void an_error_about_pages_applies_to_the_remaining_pages(void **state)
+TEST(an_error_about_pages_applies_to_the_remaining_pages)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	for (unsigned i = 0; i < PAGES; i++)
 		kernel->status[0][i] = NONE;
 	kernel->on[4] = 0;
@@ -193,12 +184,11 @@ static void an_error_about_pages_applies_to_the_remaining_pages(void **state)
 	assert_int_equal(kernel->moves, 1);
 }
 
-static void an_error_about_the_process_ends_the_round(void **state)
+TEST(an_error_about_the_process_ends_the_round)
 {
 	static const int errors[] = {-ESRCH, -EPERM, -EINVAL, -ENOSYS};
 	struct nm_worker_moved moved;
 
-	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
 		struct kernel *kernel = new_kernel();
 		kernel->result[0] = errors[i];
@@ -210,12 +200,11 @@ static void an_error_about_the_process_ends_the_round(void **state)
 	}
 }
 
-static void the_same_error_in_the_second_try_keeps_the_first(void **state)
+TEST(the_same_error_in_the_second_try_keeps_the_first)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	kernel->status[0][2] = NONE;
 	kernel->on[2] = 0;
 	kernel->result[1] = -ESRCH;
@@ -224,12 +213,11 @@ static void the_same_error_in_the_second_try_keeps_the_first(void **state)
 	expect(&moved, (int[]){TO, TO, -EBUSY, TO, TO, TO});
 }
 
-static void without_an_answer_pages_are_tried_again(void **state)
+TEST(without_an_answer_pages_are_tried_again)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	kernel->status[0][1] = kernel->status[0][2] = NONE;
 	kernel->where_result = -EAGAIN;
 	kernel->status[1][2] = NONE;
@@ -238,12 +226,11 @@ static void without_an_answer_pages_are_tried_again(void **state)
 	expect(&moved, (int[]){TO, TO, -EBUSY, TO, TO, TO});
 }
 
-static void the_final_location_of_each_page_is_queried(void **state)
+TEST(the_final_location_of_each_page_is_queried)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
 
-	(void)state;
 	kernel->last_on[3] = 0;
 	kernel->status[0][5] = -ENOENT;
 	assert_int_equal(perform(kernel, LAST, &moved), 0);
@@ -263,7 +250,7 @@ static void the_final_location_of_each_page_is_queried(void **state)
 /* ---- the request ---- */
 
 /* SECURITY: worker-socket */
-static void nodes_and_offsets_out_of_range_are_refused(void **state)
+TEST(nodes_and_offsets_out_of_range_are_refused)
 {
 	struct {
 		struct nm_worker_request request;
@@ -278,7 +265,6 @@ static void nodes_and_offsets_out_of_range_are_refused(void **state)
 		     .nodes = {0, NM_NODE_NUMBERS - 1}};
 	struct nm_worker_order order;
 
-	(void)state;
 	assert_int_equal(nm_worker_parse(&message, sizeof(message), false, &order), 0);
 	assert_ptr_equal(order.nodes, message.nodes);
 	message.nodes[1] = NM_NODE_NUMBERS;
@@ -294,20 +280,4 @@ static void nodes_and_offsets_out_of_range_are_refused(void **state)
 	assert_int_equal(nm_worker_parse(&message, sizeof(message), false, &order), -EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_that_move_are_not_queried),
-		cmocka_unit_test(pages_without_a_status_are_queried_and_tried_again_backwards),
-		cmocka_unit_test(pages_with_an_error_of_their_own_are_not_tried_again),
-		cmocka_unit_test(a_page_that_vanished_before_its_query_is_reported),
-		cmocka_unit_test(a_slow_attempt_is_not_retried),
-		cmocka_unit_test(an_error_about_pages_applies_to_the_remaining_pages),
-		cmocka_unit_test(an_error_about_the_process_ends_the_round),
-		cmocka_unit_test(the_same_error_in_the_second_try_keeps_the_first),
-		cmocka_unit_test(without_an_answer_pages_are_tried_again),
-		cmocka_unit_test(the_final_location_of_each_page_is_queried),
-		cmocka_unit_test(nodes_and_offsets_out_of_range_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()
