@@ -73,11 +73,11 @@ foreach(page IN LISTS pages)
 	nm_install_compressed(${page} ${name} ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 nm_install_compressed(${PROJECT_SOURCE_DIR}/cmake/debian/changelog changelog ${CMAKE_INSTALL_DOCDIR})
-# These are for maintainers.
+# README links the guides and SECURITY.md. What a failed call leads to is for maintainers.
 file(GLOB guides CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
-list(FILTER guides EXCLUDE REGEX "/(comparison|failures|simulation)\\.md$")
+list(FILTER guides EXCLUDE REGEX "/failures\\.md$")
 install(FILES ${guides} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-install(FILES cmake/debian/copyright README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES cmake/debian/copyright README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 get_property(compressed GLOBAL PROPERTY NM_COMPRESSED)
 add_custom_target(compressed ALL DEPENDS ${compressed})
