@@ -31,13 +31,33 @@ static json_t *verdicts_text(const json_t *status)
 		number_of(status, "verdicts_unverified"));
 }
 
+static json_t *managed_text(const json_t *status)
+{
+	if (!json_object_get(status, "processes_managed"))
+		return NULL;
+	return json_sprintf("%lld processes with %lld threads",
+			    number_of(status, "processes_managed"),
+			    number_of(status, "threads_managed"));
+}
+
+/* A share of few accesses means little, so their number follows. */
+static json_t *local_text(const json_t *status)
+{
+	const json_t *share = json_object_get(status, "local_share");
+	if (!share)
+		return NULL;
+	return json_sprintf("%.0f %% of accesses; %lld samples so far",
+			    100 * json_number_value(share), number_of(status, "samples"));
+}
+
 /* Returns the lines for display, without those whose values are missing. */
 static json_t *lines_of(const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cpu_share");
-	return json_pack("{sO*sO*so*soso*sO*}", "state", json_object_get(status, "summary"),
+	return json_pack("{sO*sO*so*so*so*soso*sO*}", "state", json_object_get(status, "summary"),
 			 "sampling", json_object_get(status, "source"), "policy",
-			 policy_text(status), "verdicts", verdicts_text(status), "cost",
+			 policy_text(status), "managed", managed_text(status), "local",
+			 local_text(status), "verdicts", verdicts_text(status), "cost",
 			 cost ? json_sprintf("%.2f %% of one CPU", 100 * json_number_value(cost))
 			      : NULL,
 			 "today", json_object_get(status, "compared_today"));

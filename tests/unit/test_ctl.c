@@ -143,6 +143,9 @@ TEST(test_status_document)
 	json_decref(found);
 	/* No byte of another program reaches the terminal as it is. */
 	assert_ctl("status --json", 0, "\"summary\": \"caf\\u00E9 ?[31m\"");
+	assert_ctl("status", 0,
+		   " managed: 2 processes with 3 threads\n"
+		   "   local: 75 % of accesses; 5000000000 samples so far\n");
 	assert_ctl("status", 0, "   state: caf\xc3\xa9 ?[31m\n");
 }
 
