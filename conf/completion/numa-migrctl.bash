@@ -30,6 +30,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	UNIT) printf 'off\nobserve\non\nreset\n' && systemctl list-units --plain --no-legend --type=service,scope,slice \
 		2>/dev/null | awk '{ print $1 }' ;;
 	'on|off') printf 'on\noff\n' ;;
+	'[start|status|stop]') printf 'start\nstatus\nstop\n' ;;
 	'[COMMAND]') _numa_migrctl_commands "$1" ;;
 	esac
 }

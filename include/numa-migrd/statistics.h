@@ -70,7 +70,7 @@ struct nm_statistics {
 		bool unrestored; /* the last pause could not restore all CPU affinities */
 		char line[NM_STATUS_LINE_BYTES]; /* nm_status_line() */
 		const char *summary;		 /* that line */
-		double interval_s, resident_bytes, started_s;
+		double interval_s, resident_bytes, started_s, control_percent, overhead_percent;
 		uint64_t late_max_ms, cpu_ns;
 	} service;
 	struct nm_tally tally;

@@ -104,8 +104,19 @@ int nm_ctl_print_document(const char *name, json_t *value);
 int nm_ctl_print_pair(const char *name, const json_t *value, const char *second_name,
 		      const json_t *second_value);
 
+/* Reports a change: nothing, as kill(1), or a document with the result as a word. Returns the exit
+ * status. */
+int nm_ctl_done(const struct nm_ctl *ctl, const char *result);
+
 /* Prints lines of the form "name: value", with names right-aligned; arrays on one line, without
  * objects. */
 void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object);
+
+/* ---- trial.c ---- */
+
+/* Returns whether the document's trial runs, or is the last one since the daemon started. */
+bool nm_ctl_trial_has_run(const json_t *trial);
+/* Writes how far it is. */
+void nm_ctl_trial_state(const json_t *trial, char *out, size_t size);
 
 #endif

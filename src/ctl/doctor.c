@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cell.h"
 #include "ctl.h"
 #include "numa-migrd/control.h"
 #include "show_findings.h"
@@ -44,6 +45,13 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 	options.running_source = json_string_value(json_object_get(status, "source"));
 	options.threads_measured = number_of(status, "threads_measured");
 	options.threads_undersampled = number_of(status, "threads_undersampled");
+	const json_t *trial = json_object_get(document, "trial");
+	char trial_state[NM_CELL_SIZE];
+	if (nm_ctl_trial_has_run(trial)) {
+		nm_ctl_trial_state(trial, trial_state, sizeof(trial_state));
+		options.trial_state = trial_state;
+		options.trial_result = json_string_value(json_object_get(trial, "result"));
+	}
 	int r = nm_doctor_run(&options, &findings);
 	if (r < 0) {
 		(void)fprintf(stderr, "numa-migrctl: the machine cannot be examined: %s\n",

@@ -38,7 +38,8 @@ static const struct command commands[] = {
 	{"steer", "UNIT VALUE", "a unit and a value",
 	 "Set the attribute of its cgroup: off, observe, on, reset", nm_ctl_steer},
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
-	{"trial", NULL, NULL, "Leave processes alone for some time, and compare", nm_ctl_trial},
+	{"trial", "[start|status|stop]", NULL, "Leave processes alone for some time, and compare",
+	 nm_ctl_trial},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
 	{"help", "[COMMAND]", NULL, "Show the commands, or the usage of one", help_about},
@@ -48,8 +49,8 @@ static const char options_text[] =
 	"\n"
 	"Options:\n"
 	"  -n, --lines N         decisions: number of decisions (20)\n"
-	"      --minutes N       trial: its duration (60)\n"
-	"      --percent N       trial: share of processes that are left alone (50)\n"
+	"      --minutes N       trial start: its duration (60)\n"
+	"      --percent N       trial start: share of processes that are left alone (50)\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"

@@ -79,3 +79,11 @@ int nm_ctl_print_pair(const char *name, const json_t *value, const char *second_
 		"{sisOsO}", "version", NM_CTL_JSON_VERSION, name, value, second_name, second_value);
 	return nm_ctl_print_json(document);
 }
+
+int nm_ctl_done(const struct nm_ctl *ctl, const char *result)
+{
+	if (ctl->json)
+		(void)printf("{\"version\": %d, \"result\": \"%s\"}\n", NM_CTL_JSON_VERSION,
+			     result);
+	return nm_ctl_close_output();
+}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrctl status: the state of the service in a few lines. */
+#include <math.h>
+#include <time.h>
+
 #include "ctl.h"
 
 static json_int_t number_of(const json_t *status, const char *name)
@@ -50,17 +53,57 @@ static json_t *local_text(const json_t *status)
 			    100 * json_number_value(share), number_of(status, "samples"));
 }
 
-/* Returns the lines for display, without those whose values are missing. */
-static json_t *lines_of(const json_t *status)
+/* The time since the start of the service; NULL also if the clock was set back. */
+static json_t *uptime_text(const json_t *status)
+{
+	const json_t *started = json_object_get(status, "started_s");
+	double minutes = (double)(time(NULL) - (time_t)json_number_value(started)) / 60;
+	if (!started || minutes < 0)
+		return NULL;
+	return json_sprintf("%.0f d %.0f h %.0f min", floor(minutes / (24 * 60)),
+			    floor(fmod(minutes / 60, 24)), floor(fmod(minutes, 60)));
+}
+
+static json_t *cost_text(const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cpu_share");
-	return json_pack("{sO*sO*so*so*so*soso*sO*}", "state", json_object_get(status, "summary"),
-			 "sampling", json_object_get(status, "source"), "policy",
-			 policy_text(status), "managed", managed_text(status), "local",
-			 local_text(status), "verdicts", verdicts_text(status), "cost",
-			 cost ? json_sprintf("%.2f %% of one CPU", 100 * json_number_value(cost))
-			      : NULL,
-			 "today", json_object_get(status, "compared_today"));
+	const json_t *limit = json_object_get(status, "overhead_percent");
+	if (!cost)
+		return NULL;
+	return limit ? json_sprintf("%.2f %% of one CPU; sampling is reduced above %g %%",
+				    100 * json_number_value(cost), json_number_value(limit))
+		     : json_sprintf("%.2f %% of one CPU", 100 * json_number_value(cost));
+}
+
+static json_t *control_text(const json_t *status)
+{
+	const json_t *percent = json_object_get(status, "control_percent");
+	return percent ? json_sprintf("%g %% of the processes are left alone, and compared",
+				      json_number_value(percent))
+		       : NULL;
+}
+
+static json_t *trial_text(const json_t *trial)
+{
+	const char *result = json_string_value(json_object_get(trial, "result"));
+	char state[256];
+	if (!nm_ctl_trial_has_run(trial))
+		return NULL;
+	nm_ctl_trial_state(trial, state, sizeof(state));
+	return json_sprintf("%s; %s", state, result ? result : "no result");
+}
+
+/* Returns the lines for display, without those whose values are missing. */
+static json_t *lines_of(const json_t *document)
+{
+	const json_t *status = json_object_get(document, "status");
+	return json_pack(
+		"{sO*so*sO*so*so*so*soso*so*sO*so*}", "state", json_object_get(status, "summary"),
+		"running", uptime_text(status), "sampling", json_object_get(status, "source"),
+		"policy", policy_text(status), "managed", managed_text(status), "local",
+		local_text(status), "verdicts", verdicts_text(status), "cost", cost_text(status),
+		"control", control_text(status), "today", json_object_get(status, "compared_today"),
+		"trial", trial_text(json_object_get(document, "trial")));
 }
 
 int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
@@ -70,10 +113,10 @@ int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
 	int r = nm_ctl_fetch(NULL, &document);
 	if (r != EXIT_SUCCESS)
 		return r;
-	json_t *status = json_object_get(document, "status");
 	if (ctl->json)
-		return nm_ctl_print_document("status", json_incref(status));
-	nm_auto(json_decrefp) json_t *lines = nm_must(lines_of(status));
+		return nm_ctl_print_document("status",
+					     json_incref(json_object_get(document, "status")));
+	nm_auto(json_decrefp) json_t *lines = nm_must(lines_of(document));
 	nm_ctl_print_lines(stdout, &ctl->style, lines);
 	return nm_ctl_close_output();
 }

@@ -8,19 +8,10 @@
 
 #define CGROUPS "/sys/fs/cgroup"
 
-/* On success nothing is printed, as with kill(1); with --json a document is printed. */
-static int done(const struct nm_ctl *ctl, const char *result)
-{
-	if (ctl->json)
-		(void)printf("{\"version\": %d, \"result\": \"%s\"}\n", NM_CTL_JSON_VERSION,
-			     result);
-	return nm_ctl_close_output();
-}
-
 static int simple(const struct nm_ctl *ctl, const char *method, const char *result)
 {
 	int r = nm_ctl_change(method, "");
-	return r == EXIT_SUCCESS ? done(ctl, result) : r;
+	return r == EXIT_SUCCESS ? nm_ctl_done(ctl, result) : r;
 }
 
 int nm_ctl_pause(const struct nm_ctl *ctl, char *const *words)
@@ -48,7 +39,7 @@ static int of_process(const struct nm_ctl *ctl, const char *method, const char *
 	int r = nm_ctl_pid(word, &pid);
 	if (r == EXIT_SUCCESS)
 		r = nm_ctl_change(method, "u", pid);
-	return r == EXIT_SUCCESS ? done(ctl, result) : r;
+	return r == EXIT_SUCCESS ? nm_ctl_done(ctl, result) : r;
 }
 
 int nm_ctl_release(const struct nm_ctl *ctl, char *const *words)
@@ -67,7 +58,7 @@ int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
 	if (!on && strcmp(words[0], "off") != 0)
 		return nm_ctl_wrong_usage("dry-run must be on or off", words[0]);
 	int r = nm_ctl_change("SetDryRun", "b", (int)on);
-	return r == EXIT_SUCCESS ? done(ctl, on ? "dry-run on" : "dry-run off") : r;
+	return r == EXIT_SUCCESS ? nm_ctl_done(ctl, on ? "dry-run on" : "dry-run off") : r;
 }
 
 /* ---- the cgroup of a unit ---- */
@@ -233,5 +224,5 @@ int nm_ctl_steer(const struct nm_ctl *ctl, char *const *words)
 		(void)nm_ctl_fail(words[0], strerror(-r));
 	if (r == -EACCES || r == -EPERM)
 		return NM_CTL_NOT_ALLOWED;
-	return r < 0 ? EXIT_FAILURE : done(ctl, values[i]);
+	return r < 0 ? EXIT_FAILURE : nm_ctl_done(ctl, values[i]);
 }

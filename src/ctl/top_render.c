@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl.h"
 #include "top.h"
 
 #define GAP 1
@@ -144,6 +145,16 @@ static const char *state_of(const json_t *status)
 	return json_is_true(json_object_get(status, "dry_run")) ? "dry run" : "running";
 }
 
+/* Nothing without a trial, so that a line more of the list is seen. */
+static void put_trial(struct painter *painter, const json_t *trial)
+{
+	char state[NM_CELL_SIZE];
+	if (!nm_ctl_trial_has_run(trial))
+		return;
+	nm_ctl_trial_state(trial, state, sizeof(state));
+	put(painter, NM_TOP_PLAIN, "Trial: %s", state);
+}
+
 static void put_title(struct painter *painter, const struct nm_top_model *model)
 {
 	static const struct nm_field local = {.name = "local_share", .kind = NM_CELL_SHARE};
@@ -161,6 +172,7 @@ static void put_title(struct painter *painter, const struct nm_top_model *model)
 	    number_of(status, "threads_assigned"), share, number_of(status, "decisions"),
 	    number_of(status, "verdicts_improved"), number_of(status, "verdicts_neutral"),
 	    number_of(status, "verdicts_worse"), number_of(status, "verdicts_rolled_back"));
+	put_trial(painter, json_object_get(model->document, "trial"));
 }
 
 /* Draws the load of a node. */

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A trial: for some time many processes are left alone, and compared with the others. */
-#include <signal.h>
+/* A trial: for some time many processes are left alone, and compared with the others. The daemon
+ * carries it out and keeps its result. */
+#include <inttypes.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cell.h"
 #include "ctl.h"
 
-#define POLL_S 5
+#define WINDOW_MINUTES 10 /* NM_TRIAL_WINDOW_MINUTES of the daemon */
+
+static const char legend[] =
+	"A unit is one process, or several drawn together: a parent and its children, or children "
+	"of\n"
+	"one parent with the same command. It is managed or left alone as a whole. CPU and "
+	"ELAPSED\n"
+	"are the change of the time from the first decision to exit; FROM and TO enclose the true\n"
+	"change with a probability of 95 %, whenever you look.\n";
 
 static const char caveat[] = "Both groups share this machine, so that each affects the other: this "
 			     "is no comparison with\n"
@@ -23,130 +30,105 @@ static bool copy_text(const struct nm_ctl *ctl, const json_t *trial, const char 
 	return out[0] != '\0';
 }
 
-static long long number_of(const json_t *summary, const char *name)
+static long long minutes_left(const json_t *trial)
 {
-	return (long long)json_integer_value(json_object_get(summary, name));
+	return (json_integer_value(json_object_get(trial, "remaining_s")) + 59) / 60;
 }
 
-/* One line, on a terminal only. */
-static void show_progress(const struct nm_ctl *ctl, const json_t *summary)
+bool nm_ctl_trial_has_run(const json_t *trial)
 {
-	char forecast[NM_CELL_SIZE];
-	(void)copy_text(ctl, summary, "forecast", forecast);
-	bool drawing = json_is_true(json_object_get(summary, "drawing"));
-	if (!isatty(STDERR_FILENO))
-		return;
-	(void)fprintf(stderr, "\r\033[K%lld min left, %lld managed and %lld left alone%s%s%s",
-		      (number_of(summary, "remaining_s") + 59) / 60,
-		      number_of(summary, "managed_units"), number_of(summary, "control_units"),
-		      drawing ? "" : "; waiting for the last ones", *forecast ? "; " : "",
-		      forecast);
+	return json_number_value(json_object_get(trial, "control_percent")) > 0;
 }
 
-/* *ret gets the last document. A signal ends the trial, unless another client has begun it. */
-static int follow(const struct nm_ctl *ctl, const sigset_t *signals, bool own, json_t **ret)
+void nm_ctl_trial_state(const json_t *trial, char *out, size_t size)
 {
-	bool interrupted = false;
-	for (;;) {
-		json_decref(NM_TAKE(*ret));
-		int r = nm_ctl_fetch(NULL, ret);
-		const json_t *trial = json_object_get(*ret, "trial");
-		if (r != EXIT_SUCCESS || interrupted || number_of(trial, "remaining_s") == 0)
-			return r;
-		show_progress(ctl, trial);
-		/* Without a signal the next poll follows after POLL_S. */
-		const struct timespec wait = {.tv_sec = POLL_S};
-		interrupted = sigtimedwait(signals, NULL, &wait) > 0;
-		if (interrupted && own)
-			r = nm_ctl_change("RaiseControl", "ud", 0U, 0.0);
-		if (r != EXIT_SUCCESS)
-			return r;
-	}
-}
-
-/* Differences without an interval, which the table does not contain. */
-static void print_conditions(const json_t *trial)
-{
-	static const struct {
-		const char *text, *managed, *alone, *unit;
-		double factor;
-	} rows[] = {
-		{"Local accesses", "managed_local", "control_local", " %", 100},
-		{"Distance of accesses", "managed_distance", "control_distance", "", 1},
-		{"Waiting for a CPU, of CPU time", "managed_waiting", "control_waiting", " %", 100},
-	};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(rows); i++) {
-		const json_t *managed = json_object_get(trial, rows[i].managed);
-		const json_t *alone = json_object_get(trial, rows[i].alone);
-		if (json_is_number(managed) && json_is_number(alone))
-			(void)printf("%s: %.3g%s managed, %.3g%s left alone.\n", rows[i].text,
-				     rows[i].factor * json_number_value(managed), rows[i].unit,
-				     rows[i].factor * json_number_value(alone), rows[i].unit);
-	}
+	const char *early = json_string_value(json_object_get(trial, "ended_early"));
+	long long left = minutes_left(trial);
+	double percent = json_number_value(json_object_get(trial, "control_percent"));
+	if (left > 0 && json_is_true(json_object_get(trial, "drawing")))
+		(void)snprintf(out, size,
+			       "running, %lld min left, draws processes for %lld min more; %g %% "
+			       "are left alone",
+			       left, left - WINDOW_MINUTES, percent);
+	else if (left > 0)
+		(void)snprintf(out, size,
+			       "running, %lld min left, waits for the last processes; %g %% were "
+			       "left alone",
+			       left, percent);
+	else
+		(void)snprintf(out, size, "over%s%s; %g %% of the processes were left alone",
+			       early ? ", ended early: " : "", early ? early : "", percent);
 }
 
 static int print_result(const struct nm_ctl *ctl, const json_t *document)
 {
 	json_t *trial = json_object_get(document, "trial");
 	const json_t *programs = nm_ctl_rows(trial, &nm_program_table);
-	char text[NM_CELL_SIZE];
+	char text[NM_CELL_SIZE], state[NM_CELL_SIZE];
 	if (ctl->json)
 		return nm_ctl_print_document("trial", json_incref(trial));
-	if (json_array_size(programs) > 0) {
-		nm_table_print(stdout, &ctl->style, &nm_program_table, programs);
-		(void)fputc('\n', stdout);
+	if (!nm_ctl_trial_has_run(trial)) {
+		(void)puts("There was no trial since numa-migrd started: numa-migrctl trial start");
+		return nm_ctl_close_output();
 	}
-	print_conditions(trial);
-	if (number_of(trial, "remaining_s") > 0)
-		(void)printf("The trial continues: %lld min left.\n",
-			     (number_of(trial, "remaining_s") + 59) / 60);
-	if (copy_text(ctl, trial, "ended_early", text))
-		(void)printf("The trial ended early: %s.\n", text);
+	nm_ctl_trial_state(trial, text, sizeof(text));
+	(void)nm_text_fit(state, sizeof(state), text, NM_TEXT_ANY_WIDTH, &ctl->style);
 	(void)copy_text(ctl, trial, "result", text);
-	(void)printf("Result: %s.\n%s", text, caveat);
+	(void)printf("Trial: %s.\nResult: %s.\n", state, text);
+	if (copy_text(ctl, trial, "forecast", text))
+		(void)printf("Outlook: %s.\n", text);
+	if (json_array_size(programs) > 0) {
+		(void)fputc('\n', stdout);
+		nm_table_print(stdout, &ctl->style, &nm_program_table, programs);
+	}
+	(void)printf("\n%s%s", legend, caveat);
 	if (!json_is_number(json_object_get(trial, "cpu_low")))
-		(void)fputs("Programs that run for long have no comparison; their verdicts:\n"
-			    "numa-migrctl decisions.\n",
+		(void)fputs("Programs that run for long are not compared; for a service:\n"
+			    "numa-migrctl trial service UNIT --measure COMMAND.\n",
 			    stdout);
 	return nm_ctl_close_output();
 }
 
-/* Returns whether no trial runs yet. */
-static int find_running(bool *ret_own)
+static int show(const struct nm_ctl *ctl)
 {
 	nm_auto(json_decrefp) json_t *document = NULL;
 	int r = nm_ctl_fetch(NULL, &document);
-	if (r == EXIT_SUCCESS)
-		*ret_own = number_of(json_object_get(document, "trial"), "remaining_s") == 0;
-	return r;
+	return r == EXIT_SUCCESS ? print_result(ctl, document) : r;
+}
+
+static int start(const struct nm_ctl *ctl)
+{
+	int r = nm_ctl_change("RaiseControl", "ud", ctl->minutes, (double)ctl->percent);
+	if (r != EXIT_SUCCESS || ctl->json)
+		return r == EXIT_SUCCESS ? nm_ctl_done(ctl, "trial started") : r;
+	(void)printf("The trial takes %" PRIu32 " min: %" PRIu32
+		     " %% of the processes that start in the first %" PRIu32 " min are\n"
+		     "left alone, for at most %d min each. It continues without this terminal; the "
+		     "result is kept\nuntil the next trial: numa-migrctl trial status, or "
+		     "journalctl -t numa-migrd KIND=trial.\n",
+		     ctl->minutes, ctl->percent, ctl->minutes - WINDOW_MINUTES, WINDOW_MINUTES);
+	return nm_ctl_close_output();
+}
+
+static int stop(const struct nm_ctl *ctl)
+{
+	int r = nm_ctl_change("RaiseControl", "ud", 0U, 0.0);
+	return r == EXIT_SUCCESS ? show(ctl) : r;
 }
 
 int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 {
-	nm_auto(json_decrefp) json_t *document = NULL;
-	sigset_t signals;
-	bool own = true;
-	(void)words;
-	/* Blocked, so that the share is lowered again. */
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	int r = find_running(&own);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_change("RaiseControl", "ud", ctl->minutes, (double)ctl->percent);
-	if (r == EXIT_SUCCESS)
-		r = follow(ctl, &signals, own, &document);
-	if (isatty(STDERR_FILENO))
-		(void)fputs("\r\033[K", stderr);
-	if (r != EXIT_SUCCESS)
-		return r;
-	const json_t *cause = json_object_get(json_object_get(document, "trial"), "ended_early");
-	r = print_result(ctl, document);
-	/* The caller's own interrupt is no failure. */
-	return r == EXIT_SUCCESS && cause &&
-			       strcmp(json_string_value(cause) ?: "", "by command") != 0
-		       ? EXIT_FAILURE
-		       : r;
+	static const struct {
+		const char *word;
+		int (*run)(const struct nm_ctl *ctl);
+	} actions[] = {{"status", show}, {"start", start}, {"stop", stop}};
+	const char *word = words[0] ? words[0] : "status";
+	for (size_t i = 0; i < NM_ARRAY_SIZE(actions); i++)
+		if (strcmp(actions[i].word, word) == 0)
+			return ctl->trial_given && actions[i].run != start
+				       ? nm_ctl_wrong_usage("--minutes and --percent go with trial "
+							    "start, not with trial",
+							    word)
+				       : actions[i].run(ctl);
+	return nm_ctl_wrong_usage("trial must be start, status or stop", word);
 }

@@ -136,7 +136,8 @@ static const struct nm_field trial_fields[] = {
 	{FIELD(TEXT, ended_early, "why it did not last until its end")},
 	{FIELD(NUMBER, managed_units, "finished processes, or groups of related ones, managed")},
 	{FIELD(NUMBER, control_units, "the same, left alone")},
-	{FIELD(REAL, cpu_change, "relative change of the CPU time of managed ones")},
+	{FIELD(REAL, cpu_change, "relative change of the CPU time of managed ones, if there are enough "
+		"units for an interval")},
 	{FIELD(REAL, cpu_low, "lower end of its interval")},
 	{FIELD(REAL, cpu_high, "upper end of its interval")},
 	{FIELD(REAL, elapsed_change, "relative change of the elapsed time")},

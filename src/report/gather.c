@@ -69,6 +69,8 @@ void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret)
 	ret->service.unrestored = view->unrestored;
 	ret->service.interval_s = view->interval_s;
 	ret->service.started_s = tally->started_s ? (double)tally->started_s : (double)NAN;
+	ret->service.control_percent = view->config->verify.control_percent;
+	ret->service.overhead_percent = view->config->sampling.overhead_percent;
 	ret->service.late_max_ms = tally->late_max_usec / 1000;
 	ret->service.cpu_ns = view->cpu_ns;
 	if (view->source) {

@@ -30,10 +30,13 @@ static void fill_conditions(struct nm_comparison_row *row, const struct nm_trial
 	row->control_waiting = alone->waited_s / alone->ran_s;
 }
 
-/* The change and the ends of its interval, which are logarithms. */
+/* The change and the ends of its interval, which are logarithms. Without an interval the change may
+ * be anything, and is not shown. */
 static void fill_change(const struct nm_trial_difference *found, double *change, double *low,
 			double *high)
 {
+	if (isnan(found->half))
+		return;
 	*change = expm1(found->mean);
 	*low = expm1(found->mean - found->half);
 	*high = expm1(found->mean + found->half);

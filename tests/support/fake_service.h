@@ -36,6 +36,13 @@
 	"\"access_share\":" #share ",\"memory_bytes\":17179869184,"                                \
 	"\"memory_free_bytes\":3221225472}"
 
+#define FAKE_TRIAL                                                                                 \
+	"\"trial\":{\"remaining_s\":0,\"drawing\":false,\"control_percent\":50.0,"                 \
+	"\"cpu_low\":-0.16,\"result\":\"a typical process used 12 % fewer CPU seconds\","          \
+	"\"programs\":[{\"comm\":\"cc1\",\"managed_units\":214,\"control_units\":209,"             \
+	"\"cpu_change\":-0.12,\"cpu_low\":-0.16,\"cpu_high\":-0.07,\"state\":\"compared\"},"       \
+	"{\"comm\":\"ld\",\"state\":\"too few units\"}]},"
+
 /* Some values of the second and third process are unavailable. */
 static const char fake_document[] =
 	"{\"status\":{\"version\":\"0.1.0\",\"source\":\"ibs\",\"policy\":\"imar2\","
@@ -50,20 +57,7 @@ static const char fake_document[] =
 			     18,
 			     "rolled-"
 			     "back") "," FAKE_DECISION(19,
-						       "") "],"
-							   "\"trial\":{\"remaining_s\":0,"
-							   "\"drawing\":false,"
-							   "\"managed_local\":0.951,\"control_"
-							   "local\":0.6,"
-							   "\"result\":\"a typical process used 12 "
-							   "% fewer CPU "
-							   "seconds\",\"programs\":["
-							   "{\"comm\":\"cc1\",\"managed_units\":"
-							   "214,\"control_units\":"
-							   "209,\"cpu_change\":-0.12,"
-							   "\"state\":\"compared\"},{\"comm\":"
-							   "\"ld\",\"state\":\"too few "
-							   "units\"}]},"
+						       "") "]," FAKE_TRIAL
 							   "\"processes\":[{\"pid\":4711,\"comm\":"
 							   "\"perf\",\"uid\":1000,"
 							   "\"unit\":\"batch@1.service\","
@@ -159,7 +153,7 @@ static inline int fake_raise_control(sd_bus_message *call, void *userdata, sd_bu
 	double percent;
 	(void)userdata;
 	int r = sd_bus_message_read(call, "ud", &minutes, &percent);
-	if (r >= 0 && (minutes != 60 || percent == 40))
+	if (r >= 0 && minutes != 0 && (minutes != 60 || percent == 40))
 		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "no");
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
@@ -356,11 +350,11 @@ static inline int fake_paused_dump(sd_bus_message *call, void *userdata, sd_bus_
 {
 	(void)userdata;
 	(void)error;
-	return fake_send(
-		call,
-		"{\"status\":{\"paused\":true},\"trial\":{\"remaining_s\":0,\"ended_early\":"
-		"\"paused\",\"result\":\"no comparison: 3 managed units\\u001b\"}}",
-		0);
+	return fake_send(call,
+			 "{\"status\":{\"paused\":true},\"trial\":{\"remaining_s\":0,"
+			 "\"control_percent\":50.0,\"ended_early\":"
+			 "\"paused\",\"result\":\"no comparison: 3 managed units\\u001b\"}}",
+			 0);
 }
 
 static inline void fake_paused_service(int ready)

@@ -233,29 +233,62 @@ TEST(test_refusals)
 	assert_ctl("resume", 1, "numa-migrctl: no?[31m\n");
 	assert_ctl("dry-run on", 0, "");
 	assert_ctl("dry-run off --json", 0, "{\"version\": 2, \"result\": \"dry-run off\"}\n");
-	assert_ctl("trial", 0,
-		   "COMMAND  MANAGED  ALONE   CPU  FROM  TO  ELAPSED  FROM  TO  STATE\n"
-		   "cc1          214    209  -12%     \xe2\x80\x93   \xe2\x80\x93        "
-		   "\xe2\x80\x93     \xe2\x80\x93   \xe2\x80\x93  compared\n");
-	assert_ctl("trial", 0, "Result: a typical process used 12 % fewer CPU seconds.\n");
-	assert_ctl("trial", 0, "this is no comparison with\na machine without the service");
-	assert_ctl("trial", 0, "Local accesses: 95.1 % managed, 60 % left alone.\n");
-	assert_ctl("trial --json", 0, "\"cpu_change\": -0.12");
-	assert_ctl("trial --percent 40", NOT_ALLOWED, "only root may control");
-	assert_ctl("trial --minutes 10", EX_USAGE, "not: 10");
-	assert_ctl("status --minutes 60", EX_USAGE, "--minutes and --percent go with trial");
 	/* The line completely, and no other. */
 	assert_ctl("reload", 1,
 		   "numa-migrctl: /etc/numa-migrd.conf:3: first\n"
 		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");
 }
 
-TEST_BETWEEN(with_paused_service, teardown, test_pause_during_a_trial)
+/* ---- a trial ---- */
+
+TEST(a_trial_begins_and_leaves_the_terminal)
 {
 	need_bus(state);
-	assert_ctl("trial", 1,
-		   "The trial ended early: paused.\nResult: no comparison: 3 managed units?.\n");
-	assert_ctl("trial --json", 1, "\"ended_early\": \"paused\"");
+	assert_ctl("trial start", 0,
+		   "The trial takes 60 min: 50 % of the processes that start in the "
+		   "first 50 min");
+	assert_ctl("trial start", 0, "for at most 10 min each. It continues without this terminal");
+	assert_ctl("trial start --json", 0, "{\"version\": 2, \"result\": \"trial started\"}\n");
+	assert_ctl("trial start --percent 40", NOT_ALLOWED, "only root may control");
+	assert_ctl("trial start --minutes 10", EX_USAGE, "not: 10");
+	assert_ctl("trial stop --minutes 60", EX_USAGE,
+		   "go with trial start, not with trial: stop");
+	assert_ctl("status --minutes 60", EX_USAGE, "--minutes and --percent go with trial");
+	assert_ctl("trial begin", EX_USAGE, "trial must be start, status or stop: begin");
+}
+
+TEST(a_trial_is_shown_with_units_and_intervals)
+{
+	static const char *const commands[] = {"trial", "trial status", "trial stop"};
+	need_bus(state);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(commands); i++) {
+		assert_ctl(commands[i], 0,
+			   "Trial: over; 50 % of the processes were left alone.\n"
+			   "Result: a typical process used 12 % fewer CPU seconds.\n");
+		assert_ctl(commands[i], 0,
+			   "COMMAND  MANAGED  ALONE   CPU  FROM   TO  ELAPSED  FROM  TO  STATE\n"
+			   "cc1          214    209  -12%  -16%  -7%        \xe2\x80\x93     "
+			   "\xe2\x80\x93   \xe2\x80\x93  compared\n");
+		assert_ctl(commands[i], 0, "\nA unit is one process, or several drawn together");
+		assert_ctl(commands[i], 0, "this is no comparison with\na machine without the");
+	}
+	assert_ctl("trial --json", 0, "\"cpu_change\": -0.12");
+	assert_ctl("status", 0, "trial: over; 50 % of the processes were left alone; a typical");
+}
+
+TEST_BETWEEN(with_paused_service, teardown, a_trial_that_ended_early_names_the_cause)
+{
+	need_bus(state);
+	assert_ctl("trial", 0,
+		   "Trial: over, ended early: paused; 50 % of the processes were left alone.\n"
+		   "Result: no comparison: 3 managed units?.\n");
+	assert_ctl("trial stop --json", 0, "\"ended_early\": \"paused\"");
+}
+
+TEST_BETWEEN(with_idle_service, teardown, without_a_trial_there_is_no_result)
+{
+	need_bus(state);
+	assert_ctl("trial", 0, "There was no trial since numa-migrd started");
 }
 
 /* A process that the daemon does not know is looked up in /proc. */

@@ -473,6 +473,26 @@ TEST(one_node_with_cpus_needs_nothing)
 	free_facts(facts);
 }
 
+TEST(a_trial_and_its_result_are_reported)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+	facts->trial_state[0] = '\0';
+	nm_check_trial("unknown", facts, &findings);
+	set_word(facts->running_source, "clock+ibs");
+	nm_check_trial("none", facts, &findings);
+	set_word(facts->trial_state, "over");
+	set_word(facts->trial_result, "no difference found");
+	nm_check_trial("over", facts, &findings);
+	assert_int_equal(find(&findings, "unknown")->severity, NM_SEVERITY_UNSEEN);
+	assert_int_equal(find(&findings, "none")->severity, NM_SEVERITY_NOTE);
+	assert_true(finding_contains(find(&findings, "none"), "numa-migrctl trial start"));
+	assert_int_equal(find(&findings, "over")->severity, NM_SEVERITY_FINE);
+	assert_true(finding_contains(find(&findings, "over"), "The trial: over."));
+	assert_true(finding_contains(find(&findings, "over"), "no difference found"));
+	free_facts(facts);
+}
+
 /* One finding reports that systemd is unreachable, and the other checks work without it. */
 TEST(other_checks_work_without_systemd)
 {

@@ -229,6 +229,29 @@ TEST(a_trial_shows_what_else_differs)
 	assert_true(nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED)->ran_s > 0);
 }
 
+/* Of a few units the change may be anything. */
+TEST(without_an_interval_no_change_is_shown)
+{
+	struct nm_trial_difference found;
+	begin_with(0);
+	live_s(2);
+	nm_trial_raise(group(), 0.5, world.fake->now_ns, 3600 * NM_NSEC_PER_SEC);
+	for (uint32_t pid = 9000; pid < 9019; pid++) {
+		const struct nm_trial_candidate one = {.pid = pid,
+						       .parent = 100000 + pid,
+						       .domain = 7,
+						       .comm = "cc1",
+						       .takes_part = true};
+		(void)nm_trial_draw(group(), &one, world.fake->now_ns);
+		nm_trial_process_ended(group(), pid, world.fake->now_ns + pid);
+	}
+	assert_true(nm_trial_result(group(), NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
+	show_document(nm_command_dump(&world.daemon), "trial");
+	assert_true(shown_number(0, "managed_units") + shown_number(0, "control_units") == 19);
+	assert_null(shown_value(0, "cpu_change"));
+	assert_null(shown_value(0, "elapsed_change"));
+}
+
 TEST(a_raised_share_ends)
 {
 	begin_with(0);

@@ -168,3 +168,22 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 	if (does_nothing(config) && !config->general.dry_run)
 		nm_findings_remedy(findings, "set threads.policy or pages.policy");
 }
+
+void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+{
+	if (facts->trial_state[0]) {
+		nm_findings_add(findings, name, NM_SEVERITY_FINE, "The trial: %s.",
+				facts->trial_state);
+		nm_findings_evidence(findings, "%s", facts->trial_result);
+		return;
+	}
+	if (!facts->running_source[0]) {
+		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+				"Whether a trial was made is known to the running service.");
+		return;
+	}
+	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
+			"No trial has compared managed processes with others since the start.");
+	if (nm_facts_several_nodes(facts))
+		nm_findings_remedy(findings, "numa-migrctl trial start, as root");
+}

@@ -14,6 +14,7 @@ static const struct nm_doctor_check checks[] = {
 	{"balancing", nm_check_balancing},
 	{"service", nm_check_service},
 	{"configuration", nm_check_configuration},
+	{"trial", nm_check_trial},
 };
 
 const struct nm_doctor_check *nm_doctor_checks(size_t *ret_count)

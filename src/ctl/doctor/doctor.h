@@ -28,6 +28,8 @@ struct nm_doctor_options {
 	/* From its last interval: threads with a measured performance, and threads with too few
 	 * samples. */
 	uint64_t threads_measured, threads_undersampled;
+	/* The trial of the running daemon, which may be over, and its result; NULL: none. */
+	const char *trial_state, *trial_result;
 	/* The system bus, for queries about the unit to systemd; NULL: no connection. bus_error is
 	 * the reason (negative errno; 0: not tried). */
 	struct sd_bus *bus;

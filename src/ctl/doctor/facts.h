@@ -97,6 +97,7 @@ struct nm_facts {
 	/* reported by the running daemon */
 	char running_source[NM_WORD_SIZE]; /* escaped */
 	uint64_t threads_measured, threads_undersampled;
+	char trial_state[256], trial_result[256]; /* escaped; "": no trial since its start */
 };
 
 /* Frees the contents of the facts, but not the struct. */

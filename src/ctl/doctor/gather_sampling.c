@@ -154,6 +154,12 @@ static void gather_spe(struct nm_platform *platform, struct nm_facts *facts)
 		nm_gather_name(platform, "sys/bus/platform/drivers", "arm_spe").value == 1;
 }
 
+static void copy_text(const char *text, char *ret, size_t size)
+{
+	if (text)
+		(void)nm_escape(ret, size, text, strlen(text));
+}
+
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
 			struct nm_facts *facts)
 {
@@ -162,8 +168,8 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 	gather_spe(platform, facts);
 	facts->threads_measured = options->threads_measured;
 	facts->threads_undersampled = options->threads_undersampled;
-	if (options->running_source)
-		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
-				options->running_source, strlen(options->running_source));
+	copy_text(options->running_source, facts->running_source, sizeof(facts->running_source));
+	copy_text(options->trial_state, facts->trial_state, sizeof(facts->trial_state));
+	copy_text(options->trial_result, facts->trial_result, sizeof(facts->trial_result));
 	gather_events(options, facts);
 }
