@@ -19,6 +19,10 @@ _numa_migrctl_pids() { # PROGRAM
 	printf '%s\n' "$pids"
 }
 
+_numa_migrctl_units() {
+	systemctl list-units --plain --no-legend --type=service,scope,slice 2>/dev/null | awk '{ print $1 }'
+}
+
 _numa_migrctl_commands() { # PROGRAM
 	"$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
 }
@@ -26,9 +30,9 @@ _numa_migrctl_commands() { # PROGRAM
 _numa_migrctl_words() { # PROGRAM COMMAND
 	case $(_numa_migrctl_argument "$1" "$2") in
 	PID | '[PID]') _numa_migrctl_pids "$1" ;;
-	ID) "$1" --color=never decisions -n 50 2>/dev/null | _numa_migrctl_numbers ;;
-	UNIT) printf 'off\nobserve\non\nreset\n' && systemctl list-units --plain --no-legend --type=service,scope,slice \
-		2>/dev/null | awk '{ print $1 }' ;;
+	'PID|UNIT') _numa_migrctl_pids "$1" && _numa_migrctl_units ;;
+	'[ID]') printf 'process\nunit\n' && "$1" --color=never decisions -n 50 2>/dev/null | _numa_migrctl_numbers ;;
+	UNIT) printf 'off\nobserve\non\nreset\n' && _numa_migrctl_units ;;
 	'on|off') printf 'on\noff\n' ;;
 	'[start|status|stop]') printf 'start\nstatus\nstop\n' ;;
 	'[COMMAND]') _numa_migrctl_commands "$1" ;;
@@ -39,7 +43,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines | --minutes | --percent) ((i++)) ;;
+		-n | --lines | --minutes | --percent | --user | --unit | --sort | --cpus | --memory) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -50,8 +54,14 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
-	elif [[ $3 == --minutes || $3 == --percent ]]; then
+	elif [[ $3 == --minutes || $3 == --percent || $3 == --cpus || $3 == --memory ]]; then
 		words=''
+	elif [[ $3 == --user ]]; then
+		words=$(compgen -u)
+	elif [[ $3 == --unit ]]; then
+		words=$(_numa_migrctl_units)
+	elif [[ $3 == --sort ]]; then
+		words='pid command home threads run local rss age'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

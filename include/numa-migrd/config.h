@@ -215,6 +215,9 @@ struct nm_config {
 	} metrics;
 	struct nm_policy_rules rules;
 	struct nm_config_errors warnings; /* what is valid and has no effect */
+	/* "file:line" of each setting, then of each parameter, in the order of nm_config_show();
+	 * NULL: the default. */
+	char **places;
 };
 
 extern const struct nm_policy_rules nm_rules_own;   /* of numa-migrd */
@@ -260,6 +263,17 @@ struct nm_config_files {
  */
 int nm_config_load(const struct nm_config_files *files, uid_t owner,
 		   struct nm_config_errors *errors, struct nm_config **ret);
+
+#define NM_CONFIG_VALUE_BYTES 512
+struct nm_config_value {
+	const char *group, *name;	  /* group "": a parameter */
+	char text[NM_CONFIG_VALUE_BYTES]; /* as in a file, cut if it is long */
+	const char *place;		  /* "file:line"; NULL: the default */
+	bool parameter;
+};
+/* Describes the setting or parameter of this index. Returns false after the last one. Called by
+ * numa-migrctl. */
+bool nm_config_show(const struct nm_config *config, size_t index, struct nm_config_value *ret);
 
 /* Returns the default values, which an empty file also selects. */
 int nm_config_default(struct nm_config **ret);

@@ -32,6 +32,7 @@ enum nm_cell_kind {
 	NM_CELL_SHARE,	 /* 0 to 1, as a percentage */
 	NM_CELL_BYTES,	 /* with powers of 1024 */
 	NM_CELL_FIGURE,	 /* three digits, with k, M, G, T */
+	NM_CELL_AGE,	 /* seconds, as seconds, minutes, hours or days */
 	NM_CELL_TIME,	 /* microseconds since 1970, as local time */
 	NM_CELL_ARROW,	 /* from `name` to `second`; missing ones are omitted */
 	NM_CELL_MEASURE, /* a share if the row's "figure" requires it, otherwise as
@@ -79,7 +80,7 @@ struct nm_node_row {
 };
 
 struct nm_process_row {
-	int64_t pid, uid, node, threads, rss_bytes, last_decision, assigned, home;
+	int64_t pid, uid, node, threads, rss_bytes, last_decision, assigned, home, memory_age_s;
 	const char *comm, *state, *steer, *reason, *explanation, *unit, *runtime;
 	double run_share, local_share, latency_cycles, intensity, performance, exclusivity,
 		shared_page_share;

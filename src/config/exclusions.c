@@ -5,7 +5,7 @@
 
 #include "numa-migrd/base.h"
 
-#define COMM_LENGTH 15 /* TASK_COMM_LEN - 1, proc(5) */
+#define COMM_LENGTH 15	     /* TASK_COMM_LEN - 1, proc(5) */
 #define DELETED " (deleted)" /* proc(5): the file was replaced, for example by an update */
 
 #define OWN (1U << NM_EXCLUSION_OWN)

@@ -167,6 +167,10 @@ static void take_setting(const struct parse *parse, const struct nm_setting *set
 		nm_report_value(parse->report, path, value, allowed);
 		return;
 	}
+	char **place = &config->places[nm_setting_index(setting)];
+	free(*place);
+	nm_must_do(
+		asprintf(place, "%s:%u", parse->report->file, config_setting_source_line(value)));
 	if (setting->type == NM_SETTING_EVENT)
 		(void)snprintf(config->sampling.event_place, sizeof(config->sampling.event_place),
 			       "%s:%u", parse->report->file, config_setting_source_line(value));
@@ -249,6 +253,7 @@ static int take_trees(struct nm_report *report, const struct nm_config_trees *tr
 {
 	nm_auto(nm_config_freep) struct nm_config *config = nm_must(calloc(1, sizeof(*config)));
 	nm_setting_defaults(config);
+	config->places = nm_must(calloc(nm_setting_count + nm_parameter_count, sizeof(char *)));
 	report->warnings = &config->warnings;
 	/* The policy determines the defaults of other values, wherever it stands. */
 	const char *file;
@@ -347,5 +352,8 @@ void nm_config_free(struct nm_config *config)
 	nm_targets_clear(&config->targets.include);
 	nm_targets_clear(&config->targets.exclude);
 	nm_config_errors_clear(&config->warnings);
+	for (size_t i = 0; config->places && i < nm_setting_count + nm_parameter_count; i++)
+		free(config->places[i]);
+	free(config->places);
 	free(config);
 }

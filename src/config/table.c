@@ -110,6 +110,12 @@ const struct nm_setting *nm_setting_find(const char *group, const char *name)
 	return NULL;
 }
 
+size_t nm_setting_index(const struct nm_setting *setting)
+{
+	return setting->group[0] ? (size_t)(setting - nm_settings)
+				 : nm_setting_count + (size_t)(setting - nm_parameters);
+}
+
 bool nm_setting_is_group(const char *name)
 {
 	for (size_t i = 0; i < nm_setting_count; i++)

@@ -41,6 +41,8 @@ extern const size_t nm_parameter_count;
 
 /* Returns the setting or, for group "", the parameter; NULL if there is none. */
 const struct nm_setting *nm_setting_find(const char *group, const char *name);
+/* Returns the place of a row in nm_settings and, after these, nm_parameters. */
+size_t nm_setting_index(const struct nm_setting *setting);
 bool nm_setting_is_group(const char *name);
 
 /* Stores the defaults, without the rules of a policy. */

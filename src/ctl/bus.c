@@ -256,6 +256,17 @@ int nm_ctl_fetch(sd_bus *bus, json_t **ret)
 	return EXIT_SUCCESS;
 }
 
+json_t *nm_ctl_try_fetch(sd_bus *bus)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	json_t *document = NULL;
+	if (nm_ctl_new_call(bus, "Dump", &call) >= 0 &&
+	    sd_bus_call(bus, call, 0, NULL, &reply) >= 0)
+		(void)nm_ctl_read_document(reply, &document);
+	return document;
+}
+
 const json_t *nm_ctl_rows(const json_t *document, const struct nm_table *table)
 {
 	return json_object_get(document, table->name);

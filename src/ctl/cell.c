@@ -26,6 +26,19 @@ static void write_scaled(char *out, double value, double step, const char *lette
 		(void)strncat(out, &letters[letter], 1);
 }
 
+static void write_age(char *out, json_int_t seconds)
+{
+	static const struct {
+		json_int_t seconds;
+		char letter;
+	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+	size_t i = 0;
+	while (units[i].seconds > 1 && seconds < 2 * units[i].seconds)
+		i++;
+	(void)snprintf(out, NM_CELL_SIZE, "%" JSON_INTEGER_FORMAT "%c", seconds / units[i].seconds,
+		       units[i].letter);
+}
+
 static void write_arrow(char *out, const json_t *from, const json_t *to,
 			const struct nm_style *style)
 {
@@ -98,6 +111,8 @@ static void write_value(char *out, const struct nm_field *column, const json_t *
 			write_scaled(out, figure, 1024, "BKMGTPE");
 		else
 			write_scaled(out, figure, 1000, " kMGTPE");
+	} else if (kind == NM_CELL_AGE && json_is_integer(value)) {
+		write_age(out, json_integer_value(value));
 	} else if (kind == NM_CELL_TIME && json_is_integer(value)) {
 		struct tm local;
 		time_t seconds = (time_t)(json_integer_value(value) / 1000000);

@@ -29,6 +29,30 @@ const char *nm_cell_color(const struct nm_field *column, const json_t *row);
 void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_table *table,
 		    const json_t *rows);
 
+/* ---- limited width ---- */
+
+#define NM_LAYOUT_MOST_COLUMNS 24
+
+struct nm_layout {
+	const struct nm_field *columns;
+	size_t count; /* number of columns that fit */
+	size_t widths[NM_LAYOUT_MOST_COLUMNS];
+};
+
+/* Columns that do not fit are omitted from the right; before that, text is truncated. */
+void nm_layout_columns(struct nm_layout *layout, const struct nm_table *table, const json_t *rows,
+		       size_t room, const struct nm_style *style);
+/* Writes a row, or the heads if it is NULL. */
+void nm_layout_row(const struct nm_layout *layout, const json_t *row, const struct nm_style *style,
+		   char *out, size_t size);
+/* As nm_table_print(), with no line wider than `width` columns. */
+void nm_table_print_within(FILE *out, const struct nm_style *style, const struct nm_table *table,
+			   const json_t *rows, size_t width);
+
+/* Returns the rows in the order of a value, numbers in descending and text in ascending order;
+ * unknown ones come last. The caller releases them. */
+json_t *nm_rows_sorted(const json_t *rows, const char *name);
+
 /* Prints a hint below an empty table, only on a terminal. */
 void nm_table_explain_empty(FILE *out, const json_t *rows);
 

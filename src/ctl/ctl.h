@@ -9,6 +9,7 @@
 #include <systemd/sd-bus.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/config.h"
 #include "numa-migrd/fields.h"
 #include "text.h"
 
@@ -26,6 +27,11 @@ struct nm_ctl {
 	bool lines_given;
 	uint32_t minutes, percent; /* of a trial */
 	bool trial_given;
+	bool all;			/* processes: every one, with every column */
+	const char *user, *unit, *sort; /* of processes; NULL: not given */
+	uint32_t cpus;			/* place; 0: not given */
+	uint64_t memory_bytes;		/* the same */
+	bool permanent;			/* steer */
 	struct nm_style style;
 };
 
@@ -35,6 +41,7 @@ typedef int nm_ctl_command(const struct nm_ctl *ctl, char *const *words);
 nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_decisions;
 nm_ctl_command nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release, nm_ctl_manage;
 nm_ctl_command nm_ctl_dry_run, nm_ctl_steer, nm_ctl_reload, nm_ctl_trial, nm_ctl_doctor;
+nm_ctl_command nm_ctl_nodes, nm_ctl_place, nm_ctl_show_config;
 
 /* ---- words ---- */
 
@@ -72,6 +79,10 @@ int nm_ctl_change(const char *method, const char *types, ...);
  * NULL, over one of its own. Returns the exit status; prints errors to stderr, and, if the user may
  * not read it, the status line of the unit to stdout. */
 int nm_ctl_fetch(sd_bus *bus, json_t **ret);
+
+/* The same without messages, within the time limit of the connection. Returns NULL if the daemon
+ * does not run, does not answer, or this user may not read it. */
+json_t *nm_ctl_try_fetch(sd_bus *bus);
 
 /* Reads the document in the answer to Dump. Returns 0; -EFBIG if it is too large; -EBADMSG if it is
  * no such document; or another negative errno. */
@@ -111,6 +122,35 @@ int nm_ctl_done(const struct nm_ctl *ctl, const char *result);
 /* Prints lines of the form "name: value", with names right-aligned; arrays on one line, without
  * objects. */
 void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object);
+
+/* Returns the effective settings as rows, with the place of each. The caller releases them. */
+json_t *nm_ctl_config_rows(const struct nm_config *config);
+
+/* ---- unit.c: units of systemd ---- */
+
+#define NM_CTL_CGROUPS "/sys/fs/cgroup"
+#define NM_CTL_UNIT_BYTES 256
+
+/* As systemctl: a name without a type is that of a service, also with dots in it. Returns false if
+ * it cannot be the name of a unit. */
+bool nm_ctl_unit_name(const char *word, char ret[NM_CTL_UNIT_BYTES]);
+/* Finds the cgroup of a unit (org.freedesktop.systemd1(5)), which the caller frees. Returns the
+ * exit status, and prints why there is none. */
+int nm_ctl_unit_cgroup(sd_bus *bus, const char *word, char **ret);
+
+struct nm_pids {
+	uint32_t *items;
+	size_t count, capacity;
+};
+/* Adds the processes of a cgroup's directory, and of the cgroups below it. The caller frees them.
+ */
+void nm_ctl_cgroup_pids(const char *directory, struct nm_pids *ret);
+
+/* ---- steer.c ---- */
+
+/* Writes or, for "reset", removes the drop-in that sets the attribute at every start of a service,
+ * below a folder of units. Returns 0 or a negative errno. */
+int nm_ctl_write_drop_in(const char *units, const char *unit, const char *value);
 
 /* ---- trial.c ---- */
 

@@ -5,7 +5,6 @@
 
 #include "cell.h"
 #include "ctl.h"
-#include "numa-migrd/control.h"
 #include "show_findings.h"
 
 #define PATIENCE_US (2ULL * 1000 * 1000)
@@ -13,19 +12,6 @@
 static uint64_t number_of(const json_t *status, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(status, name));
-}
-
-/* Returns the document of the daemon; NULL if it does not run, does not answer, or this user may
- * not read it. */
-static json_t *ask_daemon(sd_bus *bus)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	json_t *document = NULL;
-
-	if (sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump", NULL,
-			       &reply, "") >= 0)
-		(void)nm_ctl_read_document(reply, &document);
-	return document;
 }
 
 int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
@@ -40,7 +26,7 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 		options.bus_error = sd_bus_set_method_call_timeout(bus, PATIENCE_US);
 	if (options.bus_error >= 0)
 		options.bus = bus;
-	nm_auto(json_decrefp) json_t *document = options.bus ? ask_daemon(bus) : NULL;
+	nm_auto(json_decrefp) json_t *document = options.bus ? nm_ctl_try_fetch(bus) : NULL;
 	const json_t *status = json_object_get(document, "status");
 	options.running_source = json_string_value(json_object_get(status, "source"));
 	options.threads_measured = number_of(status, "threads_measured");

@@ -77,17 +77,30 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 	}
 }
 
+/* What was done, and what came of it. */
+static void print_sentences(FILE *out, const struct nm_style *style, const json_t *decision)
+{
+	static const char *const names[] = {"message", "verdict_message"};
+	char clean[2048];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
+		const char *text = text_of(decision, names[i]);
+		if (!text)
+			continue;
+		(void)nm_text_fit(clean, sizeof(clean), text, NM_TEXT_ANY_WIDTH, style);
+		(void)fprintf(out, "%s\n", clean);
+	}
+}
+
 /* In chronological order. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const struct nm_field before = {.name = "before", .kind = NM_CELL_MEASURE};
 	static const struct nm_field after = {.name = "after", .kind = NM_CELL_MEASURE};
 	const char *verdict = text_of(decision, "verdict");
+	print_sentences(out, style, decision);
 	print_head(out, style, decision);
-	print_text(out, style, "what", text_of(decision, "message"));
 	print_text(out, style, "result", text_of(decision, "result"));
 	print_text(out, style, "verdict", verdict ? verdict : "pending");
-	print_text(out, style, "because", text_of(decision, "verdict_message"));
 	print_text(out, style, "judged by", text_of(decision, "figure"));
 	print_value(out, style, "before", &before, decision);
 	print_value(out, style, "after", &after, decision);
@@ -154,14 +167,60 @@ static json_t *decisions_about(const json_t *document, uint32_t pid)
 	return found;
 }
 
+/* "perf[4711]: it is managed", before all values. */
+static void print_sentence(const struct nm_ctl *ctl, const json_t *process)
+{
+	static const struct nm_field pid = {.name = "pid"}, comm = {.name = "comm"};
+	char number[NM_CELL_SIZE], name[NM_CELL_SIZE], sentence[1024];
+	const char *text = text_of(process, "explanation");
+	const char *state = text_of(process, "state");
+	(void)nm_cell(&pid, process, &ctl->style, number);
+	(void)nm_cell(&comm, process, &ctl->style, name);
+	(void)nm_text_fit(sentence, sizeof(sentence),
+			  text	  ? text
+			  : state ? state
+				  : "no reason",
+			  NM_TEXT_ANY_WIDTH, &ctl->style);
+	(void)printf("%s[%s]: %s\n", name, number, sentence);
+}
+
 static int show_process(const struct nm_ctl *ctl, const json_t *process, const json_t *decisions)
 {
 	if (ctl->json)
 		return nm_ctl_print_pair("process", process, "decisions", decisions);
+	print_sentence(ctl, process);
+	(void)fputc('\n', stdout);
 	nm_ctl_print_lines(stdout, &ctl->style, process);
 	(void)fputs("\ndecisions:\n", stdout);
 	nm_table_print(stdout, &ctl->style, &nm_decision_table, decisions);
 	nm_table_explain_empty(stdout, decisions);
+	return nm_ctl_close_output();
+}
+
+/* Explains each process of a service or scope. */
+static int explain_unit(const struct nm_ctl *ctl, const json_t *document, const char *word)
+{
+	nm_auto(json_decrefp) json_t *found = nm_must(json_array());
+	char unit[NM_CTL_UNIT_BYTES];
+	json_t *row;
+	size_t index;
+	if (!nm_ctl_unit_name(word, unit))
+		return nm_ctl_fail(word, "not the name of a unit");
+	json_array_foreach(nm_ctl_rows(document, &nm_process_table), index, row)
+	{
+		const char *of = text_of(row, "unit");
+		if (of && strcmp(of, unit) == 0)
+			nm_must_do(json_array_append(found, row));
+	}
+	if (json_array_size(found) == 0)
+		return nm_ctl_fail(unit, "numa-migrd knows no process of it: none has used enough "
+					 "CPU time to be sampled");
+	if (ctl->json)
+		return nm_ctl_print_document("processes", NM_TAKE(found));
+	json_array_foreach(found, index, row)
+	{
+		print_sentence(ctl, row);
+	}
 	return nm_ctl_close_output();
 }
 
@@ -196,23 +255,44 @@ static int explain_decision(const struct nm_ctl *ctl, const json_t *document, ui
 	return nm_ctl_close_output();
 }
 
+/* Without a word, the last one. */
+static int explain_id(const struct nm_ctl *ctl, const json_t *document, const char *word)
+{
+	const json_t *decisions = nm_ctl_rows(document, &nm_decision_table);
+	const json_t *last = json_array_get(decisions, json_array_size(decisions) - 1);
+	uint64_t id = (uint64_t)json_integer_value(json_object_get(last, "decision"));
+	if (!word && !last) {
+		(void)puts("No decision was made since the start. numa-migrctl explain process PID "
+			   "and\nexplain unit NAME show why.");
+		return nm_ctl_close_output();
+	}
+	if (word)
+		(void)nm_ctl_number(word, 0, UINT64_MAX, &id);
+	return explain_decision(ctl, document, id);
+}
+
 int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(json_decrefp) json_t *document = NULL;
-	bool process = strcmp(words[0], "process") == 0;
+	bool process = words[0] && strcmp(words[0], "process") == 0;
+	bool unit = words[0] && strcmp(words[0], "unit") == 0;
 	uint32_t pid = 0;
-	uint64_t id = 0;
+	uint64_t id;
 	int r = EXIT_SUCCESS;
 	if (process)
 		r = words[1] ? nm_ctl_pid(words[1], &pid)
 			     : nm_ctl_wrong_usage("explain process needs a process id", NULL);
-	else if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
+	else if (unit && !words[1])
+		r = nm_ctl_wrong_usage("explain unit needs the name of a unit", NULL);
+	else if (!unit && words[0] && !nm_ctl_number(words[0], 0, UINT64_MAX, &id))
 		r = nm_ctl_wrong_usage("not the number of a decision", words[0]);
-	else if (words[1])
+	else if (!unit && words[0] && words[1])
 		r = nm_ctl_wrong_usage("one argument too many", words[1]);
 	if (r == EXIT_SUCCESS)
 		r = nm_ctl_fetch(NULL, &document);
 	if (r != EXIT_SUCCESS)
 		return r;
-	return process ? explain_process(ctl, document, pid) : explain_decision(ctl, document, id);
+	if (unit)
+		return explain_unit(ctl, document, words[1]);
+	return process ? explain_process(ctl, document, pid) : explain_id(ctl, document, words[0]);
 }

@@ -25,14 +25,20 @@ static const struct command commands[] = {
 	{"top", NULL, NULL, "Show nodes, processes and threads, updated every 2 s", nm_ctl_top},
 	{"threads", "[PID]", NULL, "List the managed threads, of all processes or of one",
 	 nm_ctl_threads},
-	{"processes", "[PID]", NULL, "List processes with home, reason and memory per node",
+	{"processes", "[PID]", NULL, "List processes with home, memory per node and reason",
 	 nm_ctl_processes},
 	{"decisions", NULL, NULL, "List the last decisions and their verdicts", nm_ctl_decisions},
-	{"explain", "ID | process PID", "the number of a decision, or process PID",
-	 "Explain a decision, or a process (explain process PID)", nm_ctl_explain},
+	{"explain", "[ID]", NULL,
+	 "Explain a decision, process PID or unit NAME; or the last decision", nm_ctl_explain},
+	{"nodes", NULL, NULL, "Show CPUs, memory, distances and counters of the nodes",
+	 nm_ctl_nodes},
+	{"place", NULL, NULL, "Print the nodes where --cpus and --memory fit", nm_ctl_place},
+	{"show-config", NULL, NULL, "Show each setting, and the file that sets it",
+	 nm_ctl_show_config},
 	{"pause", NULL, NULL, "Restore all CPU affinities, and stay idle", nm_ctl_pause},
 	{"resume", NULL, NULL, "End a pause", nm_ctl_resume},
-	{"release", "PID", "a process id", "Leave a process alone until it ends", nm_ctl_release},
+	{"release", "PID|UNIT", "a process id or a unit",
+	 "Leave a process, or those of a unit, alone until it ends", nm_ctl_release},
 	{"manage", "PID", "a process id", "Manage a released process again", nm_ctl_manage},
 	{"dry-run", "on|off", "on or off", "Only log decisions, or carry them out", nm_ctl_dry_run},
 	{"steer", "UNIT VALUE", "a unit and a value",
@@ -51,6 +57,13 @@ static const char options_text[] =
 	"  -n, --lines N         decisions: number of decisions (20)\n"
 	"      --minutes N       trial start: its duration (60)\n"
 	"      --percent N       trial start: share of processes that are left alone (50)\n"
+	"  -a, --all             processes: all of them, with all columns\n"
+	"      --user NAME       processes: of this user\n"
+	"      --unit NAME       processes: of this unit\n"
+	"      --sort COLUMN     processes: in the order of this column\n"
+	"      --cpus N          place: number of CPUs\n"
+	"      --memory SIZE     place: memory, in MB or with K, M, G or T\n"
+	"      --permanent       steer: also at every start of the service\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"
@@ -115,9 +128,21 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 		return "-n goes with decisions, not with";
 	if (ctl->trial_given && command->run != nm_ctl_trial)
 		return "--minutes and --percent go with trial, not with";
+	if ((ctl->all || ctl->user || ctl->unit || ctl->sort) && command->run != nm_ctl_processes)
+		return "--all, --user, --unit and --sort go with processes, not with";
+	if ((ctl->cpus || ctl->memory_bytes) && command->run != nm_ctl_place)
+		return "--cpus and --memory go with place, not with";
+	if (ctl->permanent && command->run != nm_ctl_steer)
+		return "--permanent goes with steer, not with";
 	if (ctl->json && command->run == nm_ctl_top)
 		return "--json does not go with";
 	return NULL;
+}
+
+/* "steer UNIT VALUE", "explain process PID" */
+static bool takes_two(const struct command *command)
+{
+	return command->run == nm_ctl_steer || command->run == nm_ctl_explain;
 }
 
 static int run_command(const struct nm_ctl *ctl, char *const *words)
@@ -134,7 +159,7 @@ static int run_command(const struct nm_ctl *ctl, char *const *words)
 		return nm_ctl_wrong_usage(needs, NULL);
 	}
 	if (command->argument && *behind)
-		behind += strchr(command->argument, ' ') && behind[1] ? 2 : 1;
+		behind += takes_two(command) && behind[1] ? 2 : 1;
 	if (*behind)
 		return nm_ctl_wrong_usage("one argument too many", *behind);
 	const char *foreign = foreign_options(ctl, command);
@@ -148,6 +173,12 @@ enum {
 	OPTION_MINUTES,
 	OPTION_PERCENT,
 	OPTION_COLOR,
+	OPTION_USER,
+	OPTION_UNIT,
+	OPTION_SORT,
+	OPTION_CPUS,
+	OPTION_MEMORY,
+	OPTION_PERMANENT,
 };
 
 static bool is_set(const char *variable)
@@ -198,6 +229,32 @@ static int set_trial(struct nm_ctl *ctl, const char *word, uint32_t least, uint3
 	return EXIT_SUCCESS;
 }
 
+static int set_cpus(struct nm_ctl *ctl, const char *word)
+{
+	uint64_t number;
+	if (!nm_ctl_number(word, 1, UINT32_MAX, &number))
+		return nm_ctl_wrong_usage("not a number of CPUs", word);
+	ctl->cpus = (uint32_t)number;
+	return EXIT_SUCCESS;
+}
+
+/* As numad: a number alone is in MB. */
+static int set_memory(struct nm_ctl *ctl, const char *word)
+{
+	static const char letters[] = "KMGT";
+	char digits[24];
+	uint64_t number;
+	size_t length = strcspn(word, letters);
+	const char *letter = word[length] ? strchr(letters, word[length]) : &letters[1];
+	unsigned bits = 10 * (unsigned)(letter - letters + 1);
+	(void)snprintf(digits, sizeof(digits), "%.*s", (int)length, word);
+	if ((word[length] && word[length + 1]) ||
+	    !nm_ctl_number(digits, 1, UINT64_MAX >> bits, &number))
+		return nm_ctl_wrong_usage("not an amount of memory", word);
+	ctl->memory_bytes = number << bits;
+	return EXIT_SUCCESS;
+}
+
 static int set_option(struct nm_ctl *ctl, int option)
 {
 	switch (option) {
@@ -207,6 +264,25 @@ static int set_option(struct nm_ctl *ctl, int option)
 		return set_trial(ctl, optarg, 11, 10080, &ctl->minutes);
 	case OPTION_PERCENT:
 		return set_trial(ctl, optarg, 1, 50, &ctl->percent);
+	case 'a':
+		ctl->all = true;
+		return EXIT_SUCCESS;
+	case OPTION_USER:
+		ctl->user = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_UNIT:
+		ctl->unit = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_SORT:
+		ctl->sort = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_CPUS:
+		return set_cpus(ctl, optarg);
+	case OPTION_MEMORY:
+		return set_memory(ctl, optarg);
+	case OPTION_PERMANENT:
+		ctl->permanent = true;
+		return EXIT_SUCCESS;
 	case OPTION_JSON:
 		ctl->json = true;
 		return EXIT_SUCCESS;
@@ -220,6 +296,13 @@ static int set_option(struct nm_ctl *ctl, int option)
 
 static const struct option options[] = {
 	{"lines", required_argument, NULL, 'n'},
+	{"all", no_argument, NULL, 'a'},
+	{"user", required_argument, NULL, OPTION_USER},
+	{"unit", required_argument, NULL, OPTION_UNIT},
+	{"sort", required_argument, NULL, OPTION_SORT},
+	{"cpus", required_argument, NULL, OPTION_CPUS},
+	{"memory", required_argument, NULL, OPTION_MEMORY},
+	{"permanent", no_argument, NULL, OPTION_PERMANENT},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},
@@ -233,7 +316,7 @@ static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)
 {
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "n:hV", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "n:ahV", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
 		if (option == 'V')

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands of an administrator. */
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "ctl.h"
 #include "numa-migrd/tasks.h"
-
-#define CGROUPS "/sys/fs/cgroup"
 
 static int simple(const struct nm_ctl *ctl, const char *method, const char *result)
 {
@@ -42,8 +43,34 @@ static int of_process(const struct nm_ctl *ctl, const char *method, const char *
 	return r == EXIT_SUCCESS ? nm_ctl_done(ctl, result) : r;
 }
 
+/* Each process that the unit has now. One that has just ended is no failure. */
+static int release_unit(const struct nm_ctl *ctl, const char *word)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_autofree char *cgroup = NULL;
+	char path[PATH_MAX];
+	struct nm_pids pids = {0};
+	int r = nm_ctl_open(&bus);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_unit_cgroup(bus, word, &cgroup);
+	if (r != EXIT_SUCCESS)
+		return r;
+	(void)snprintf(path, sizeof(path), NM_CTL_CGROUPS "%s", cgroup);
+	nm_ctl_cgroup_pids(path, &pids);
+	for (size_t i = 0; i < pids.count && r != NM_CTL_NOT_ALLOWED && r != NM_CTL_UNAVAILABLE;
+	     i++)
+		r = nm_ctl_change("Release", "u", pids.items[i]);
+	free(pids.items);
+	if (pids.count == 0)
+		return nm_ctl_fail(word, "has no process");
+	return r == NM_CTL_NOT_ALLOWED || r == NM_CTL_UNAVAILABLE ? r
+								  : nm_ctl_done(ctl, "released");
+}
+
 int nm_ctl_release(const struct nm_ctl *ctl, char *const *words)
 {
+	if (words[0][strspn(words[0], "0123456789-")] != '\0')
+		return release_unit(ctl, words[0]);
 	return of_process(ctl, "Release", words[0], "released");
 }
 
@@ -61,145 +88,61 @@ int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
 	return r == EXIT_SUCCESS ? nm_ctl_done(ctl, on ? "dry-run on" : "dry-run off") : r;
 }
 
-/* ---- the cgroup of a unit ---- */
-
-#define SYSTEMD "org.freedesktop.systemd1"
-#define UNIT_BYTES 256
-
-/* The types of units (systemd.unit(5)); the first ones have cgroups with processes. */
-static const struct {
-	const char *suffix, *interface;
-} types[] = {
-	{".service", SYSTEMD ".Service"},
-	{".scope", SYSTEMD ".Scope"},
-	{".slice", SYSTEMD ".Slice"},
-	{".socket", NULL},
-	{".target", NULL},
-	{".device", NULL},
-	{".mount", NULL},
-	{".automount", NULL},
-	{".swap", NULL},
-	{".timer", NULL},
-	{".path", NULL},
-};
-
-/* Returns the index of the type of a name, or the number of types. */
-static size_t type_of(const char *name)
-{
-	const char *suffix = strrchr(name, '.');
-	size_t i = 0;
-	while (i < NM_ARRAY_SIZE(types) && (!suffix || strcmp(suffix, types[i].suffix) != 0))
-		i++;
-	return i;
-}
-
-/* As systemctl: a name without a type is that of a service, also with dots in it. Returns false if
- * it cannot be the name of a unit. */
-static bool complete_name(const char *word, char unit[UNIT_BYTES])
-{
-	const char *end = type_of(word) < NM_ARRAY_SIZE(types) ? "" : types[0].suffix;
-	if (word[0] == '\0' || strchr(word, '/'))
-		return false;
-	return snprintf(unit, UNIT_BYTES, "%s%s", word, end) < UNIT_BYTES;
-}
-
-static int read_property(sd_bus *bus, const char *unit, const char *interface, const char *name,
-			 sd_bus_error *error, char **ret)
-{
-	nm_autofree char *path = NULL;
-	int r = sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &path);
-	return r < 0 ? r
-		     : sd_bus_get_property_string(bus, SYSTEMD, path, interface, name, error, ret);
-}
-
-/* Writes the active instances of a service, "a@*.service", in a list; "" if there are none. */
-static void list_instances(sd_bus *bus, const char *unit, char *out, size_t size)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	const char *name, *end = strrchr(unit, '.');
-	char pattern[UNIT_BYTES + 2];
-	size_t used = 0;
-	(void)snprintf(pattern, sizeof(pattern), "%.*s@*%s", (int)(end - unit), unit, end);
-	out[0] = '\0';
-	if (sd_bus_call_method(bus, SYSTEMD, "/org/freedesktop/systemd1", SYSTEMD ".Manager",
-			       "ListUnitsByPatterns", NULL, &reply, "asas", 1, "active", 1,
-			       pattern) < 0 ||
-	    sd_bus_message_enter_container(reply, 'a', "(ssssssouso)") < 0)
-		return;
-	while (sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL, NULL, NULL, NULL,
-				   NULL, NULL, NULL) > 0) {
-		char clean[UNIT_BYTES];
-		(void)nm_escape(clean, sizeof(clean), name, strlen(name));
-		if (used + strlen(clean) + 3 > size)
-			return;
-		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", clean);
-	}
-}
-
-/* Returns whether the cgroup has no process, or does not exist. */
-static bool is_empty(const char *cgroup)
-{
-	char path[4096], text[256] = "";
-	(void)snprintf(path, sizeof(path), CGROUPS "%s/cgroup.events", cgroup);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return true;
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	(void)fclose(file);
-	return strstr(text, "populated 0") != NULL;
-}
-
-static int unreachable(const char *unit, const sd_bus_error *error, int r)
-{
-	struct nm_failure failure;
-	nm_ctl_explain_failure(error, r, true, &failure);
-	if (failure.status == NM_CTL_UNAVAILABLE)
-		(void)snprintf(failure.text, sizeof(failure.text),
-			       "systemd does not answer on the system bus (systemctl status)");
-	(void)nm_ctl_fail(unit, failure.text);
-	return failure.status;
-}
-
-/* Finds the cgroup of a unit (org.freedesktop.systemd1(5)). Returns the exit status, and prints why
- * there is none. */
-static int find_cgroup(sd_bus *bus, const char *word, char **ret)
-{
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	nm_autofree char *load = NULL, *cgroup = NULL;
-	char unit[UNIT_BYTES], instances[2048] = "", text[2304];
-	if (!complete_name(word, unit))
-		return nm_ctl_fail(word, "not the name of a unit");
-	const char *interface = types[type_of(unit)].interface;
-	if (!interface)
-		return nm_ctl_fail(unit, "not a service, scope or slice");
-	int r = read_property(bus, unit, SYSTEMD ".Unit", "LoadState", &error, &load);
-	if (r >= 0 && strcmp(load, "not-found") == 0)
-		return nm_ctl_fail(unit, "there is no such unit");
-	if (r >= 0)
-		r = read_property(bus, unit, interface, "ControlGroup", &error, &cgroup);
-	if (r < 0)
-		return unreachable(unit, &error, r);
-	if (cgroup[0] == '\0' || is_empty(cgroup))
-		list_instances(bus, unit, instances, sizeof(instances));
-	if (instances[0]) {
-		(void)snprintf(text, sizeof(text), "has no process; name one of its instances: %s",
-			       instances);
-		return nm_ctl_fail(unit, text);
-	}
-	if (cgroup[0] == '\0')
-		return nm_ctl_fail(unit, "has no cgroup, because it does not run");
-	*ret = NM_TAKE(cgroup);
-	return EXIT_SUCCESS;
-}
+/* ---- the attribute of a unit ---- */
 
 static int set_attribute(const char *cgroup, const char *value)
 {
 	char path[4096];
-	(void)snprintf(path, sizeof(path), CGROUPS "%s", cgroup);
+	(void)snprintf(path, sizeof(path), NM_CTL_CGROUPS "%s", cgroup);
 	int r = strcmp(value, "reset") == 0
 			? removexattr(path, NM_STEER_ATTRIBUTE)
 			: setxattr(path, NM_STEER_ATTRIBUTE, value, strlen(value), 0);
 	return r < 0 && errno != ENODATA ? -errno : 0;
+}
+
+/* ---- at every start of a service ---- */
+
+#define DROP_IN "numa-migrd.conf"
+
+/* As the installed example. */
+static const char drop_in[] =
+	"# Written by: numa-migrctl steer --permanent\n"
+	"[Service]\n"
+	"ExecStartPre=-+/bin/sh -c 'group=$$(sed -n \"s/^0:://p\" /proc/self/cgroup) && setfattr "
+	"-n " NM_STEER_ATTRIBUTE " -v %s \"/sys/fs/cgroup$${group%%%%/.control}\"'\n";
+
+int nm_ctl_write_drop_in(const char *units, const char *unit, const char *value)
+{
+	char folder[PATH_MAX], path[PATH_MAX];
+	if (snprintf(folder, sizeof(folder), "%s/%s.d", units, unit) >= (int)sizeof(folder) ||
+	    snprintf(path, sizeof(path), "%s/" DROP_IN, folder) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	if (strcmp(value, "reset") == 0)
+		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	FILE *file = fopen(path, "we");
+	if (!file)
+		return -errno;
+	bool written = fprintf(file, drop_in, value) > 0;
+	return fclose(file) == 0 && written ? 0 : -EIO;
+}
+
+static int steer_permanently(sd_bus *bus, const char *word, const char *value)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	char unit[NM_CTL_UNIT_BYTES];
+	if (!nm_ctl_unit_name(word, unit) || !strstr(unit, ".service"))
+		return nm_ctl_fail(word, "--permanent is for services");
+	int r = nm_ctl_write_drop_in("/etc/systemd/system", unit, value);
+	if (r < 0) {
+		(void)nm_ctl_fail(unit, strerror(-r));
+		return r == -EACCES ? NM_CTL_NOT_ALLOWED : EXIT_FAILURE;
+	}
+	if (sd_bus_call_method(bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+			       "org.freedesktop.systemd1.Manager", "Reload", &error, NULL, "") < 0)
+		return nm_ctl_fail(unit, "the drop-in is written; run systemctl daemon-reload");
+	return EXIT_SUCCESS;
 }
 
 /* The service may not write to cgroups. */
@@ -216,7 +159,10 @@ int nm_ctl_steer(const struct nm_ctl *ctl, char *const *words)
 	int r = nm_ctl_open(&bus);
 	if (r != EXIT_SUCCESS)
 		return r;
-	r = find_cgroup(bus, words[0], &cgroup);
+	if (ctl->permanent)
+		r = steer_permanently(bus, words[0], values[i]);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_unit_cgroup(bus, words[0], &cgroup);
 	if (r != EXIT_SUCCESS)
 		return r;
 	r = set_attribute(cgroup, values[i]);

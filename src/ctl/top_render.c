@@ -6,11 +6,6 @@
 #include "ctl.h"
 #include "top.h"
 
-#define GAP 1
-#define MOST_COLUMNS 20
-#define TEXT_COLUMNS 15 /* of a text cell, except the last */
-#define LEAST_TEXT 6
-#define FIGURE_COLUMNS 4 /* so that columns do not move when values change */
 #define BAR_COLUMNS 10
 
 static const char *const help_lines[] = {
@@ -61,65 +56,11 @@ put(struct painter *painter, enum nm_top_look look, const char *format, ...)
 	line->look = look;
 }
 
-struct layout {
-	const struct nm_field *columns;
-	size_t count; /* number of columns that fit */
-	size_t widths[MOST_COLUMNS];
-};
-
-/* Columns that do not fit are omitted from the right; before that, text is truncated. */
-static void lay_out(struct layout *layout, const struct nm_table *table, const json_t *rows,
-		    size_t room, const struct nm_style *style)
-{
-	const struct nm_field *columns = table->fields;
-	size_t used = 0, count = nm_table_columns(table);
-	*layout = (struct layout){.columns = columns};
-	for (size_t i = 0; i < count && i < MOST_COLUMNS; i++) {
-		size_t gap = i > 0 ? GAP : 0;
-		size_t width = nm_column_width(&columns[i], style, rows);
-		size_t left = room > used + gap ? room - used - gap : 0;
-		if (columns[i].kind != NM_CELL_ANY && width < FIGURE_COLUMNS)
-			width = FIGURE_COLUMNS;
-		if (columns[i].left && i + 1 < count && width > TEXT_COLUMNS)
-			width = TEXT_COLUMNS;
-		if (columns[i].left && width > left && left >= LEAST_TEXT)
-			width = left;
-		if (width > left)
-			return;
-		layout->widths[layout->count++] = width;
-		used += width + gap;
-	}
-}
-
-/* If row is NULL, writes the heads. */
-static void write_row(const struct layout *layout, const json_t *row, const struct nm_style *style,
-		      char *out, size_t size)
-{
-	size_t used = 0;
-	out[0] = '\0';
-	for (size_t i = 0; i < layout->count; i++) {
-		const struct nm_field *column = &layout->columns[i];
-		char cell[NM_CELL_SIZE], text[NM_CELL_SIZE];
-		if (row)
-			(void)nm_cell(column, row, style, cell);
-		else
-			(void)snprintf(cell, sizeof(cell), "%s", nm_column_head(column, style));
-		size_t taken = nm_text_fit(text, sizeof(text), cell, layout->widths[i], style);
-		int room = (int)(layout->widths[i] - taken);
-		int length =
-			snprintf(out + used, size - used, "%*s%*s%s%*s", i > 0 ? GAP : 0, "",
-				 column->left ? 0 : room, "", text, column->left ? room : 0, "");
-		used += (size_t)length;
-		if (used >= size)
-			return;
-	}
-}
-
-static void put_row(struct painter *painter, enum nm_top_look look, const struct layout *layout,
+static void put_row(struct painter *painter, enum nm_top_look look, const struct nm_layout *layout,
 		    const json_t *row)
 {
 	char text[1024];
-	write_row(layout, row, painter->style, text, sizeof(text));
+	nm_layout_row(layout, row, painter->style, text, sizeof(text));
 	put(painter, look, "%s", text);
 }
 
@@ -192,16 +133,16 @@ static void put_nodes(struct painter *painter, const json_t *nodes)
 {
 	size_t count = json_array_size(nodes), most = painter->room / 3, indent = BAR_COLUMNS + 3;
 	size_t columns = painter->frame->columns;
-	struct layout layout;
+	struct nm_layout layout;
 	char text[1024], bar[BAR_COLUMNS + 3];
-	lay_out(&layout, &nm_node_table, nodes, columns > indent ? columns - indent : 0,
-		painter->style);
-	write_row(&layout, NULL, painter->style, text, sizeof(text));
+	nm_layout_columns(&layout, &nm_node_table, nodes, columns > indent ? columns - indent : 0,
+			  painter->style);
+	nm_layout_row(&layout, NULL, painter->style, text, sizeof(text));
 	put(painter, NM_TOP_HEAD, "%*s%s", (int)indent, "", text);
 	for (size_t i = 0; i < count && i < most; i++) {
 		const json_t *node = json_array_get(nodes, i);
 		write_bar(node, bar);
-		write_row(&layout, node, painter->style, text, sizeof(text));
+		nm_layout_row(&layout, node, painter->style, text, sizeof(text));
 		put(painter, NM_TOP_PLAIN, "%s %s", bar, text);
 	}
 	if (count > most)
@@ -217,14 +158,15 @@ static void put_page(struct painter *painter, const struct nm_top_model *model,
 	};
 	const struct nm_field *sorted = &nm_top_table(view)->fields[view->sort[view->page]];
 	size_t total = json_array_size(rows);
-	struct layout layout;
+	struct nm_layout layout;
 	char of[32] = "";
 	put_nodes(painter, json_object_get(model->document, nm_node_table.name));
 	if (view->pid != 0)
 		(void)snprintf(of, sizeof(of), " of process %u", view->pid);
 	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s", names[view->page], of, total,
 	    nm_column_head(sorted, painter->style));
-	lay_out(&layout, nm_top_table(view), rows, painter->frame->columns, painter->style);
+	nm_layout_columns(&layout, nm_top_table(view), rows, painter->frame->columns,
+			  painter->style);
 	put_row(painter, NM_TOP_HEAD, &layout, NULL);
 	nm_top_settle(view, rows, painter->room - painter->used);
 	for (size_t i = view->first; i < total && painter->used < painter->room; i++)

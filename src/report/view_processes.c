@@ -259,6 +259,18 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
 	row->explanation = text;
 }
 
+/* The newer of the last count and the last migration home; unknown while the next count is awaited,
+ * whose time replaces that of the last one. */
+static int64_t age_of_location(const struct nm_view *view, const struct nm_home_state *state)
+{
+	uint64_t at_ns = state->location.ticket ? 0 : state->location.asked_ns;
+	if (state->migration.ended_ns > at_ns)
+		at_ns = state->migration.ended_ns;
+	if (at_ns == 0 || at_ns > view->now_ns)
+		return -1;
+	return (int64_t)((view->now_ns - at_ns) / NM_NSEC_PER_SEC);
+}
+
 /* Policy "auto": its home, or why it has none. */
 static void fill_placement(const struct nm_view *view, const struct nm_process *process,
 			   struct nm_process_row *row)
@@ -271,9 +283,10 @@ static void fill_placement(const struct nm_view *view, const struct nm_process *
 	row->home = nm_topology_os_id(view->topology, state->home);
 	if (state->home < 0)
 		row->reason = nm_place_reason_text(state->reason);
-	if (state->located)
-		row->memory_shares =
-			(struct nm_shares){state->located_on, view->topology->nr_nodes};
+	if (!state->located)
+		return;
+	row->memory_shares = (struct nm_shares){state->located_on, view->topology->nr_nodes};
+	row->memory_age_s = age_of_location(view, state);
 }
 
 static json_t *process_json(const struct nm_view *view, const struct nm_process *process,

@@ -95,6 +95,7 @@ static inline void same_settings(const struct nm_config *one, const struct nm_co
 	assert_int_equal(a.targets.exclude.count, b.targets.exclude.count);
 	a.targets.include = a.targets.exclude = (struct nm_target_list){0};
 	b.targets.include = b.targets.exclude = (struct nm_target_list){0};
+	a.places = b.places = NULL;
 	memset(a.metrics.place, 0, sizeof(a.metrics.place));
 	memset(b.metrics.place, 0, sizeof(b.metrics.place));
 	/* Both structures were allocated with calloc and filled by the same code, so padding is

@@ -67,7 +67,7 @@ TEST_BETWEEN(NULL, NULL, test_usage)
 	assert_ctl("stats", EX_USAGE, "did you mean \"status\"? There is no command: stats");
 	assert_ctl("help dance", EX_USAGE, "no such command: dance");
 	assert_ctl("help", 0, "Usage: numa-migrctl [OPTION]");
-	assert_ctl("help release", 0, "Usage: numa-migrctl release PID\nLeave a process alone");
+	assert_ctl("help release", 0, "Usage: numa-migrctl release PID|UNIT\nLeave a process, or");
 	assert_ctl("help processes", 0, "Usage: numa-migrctl processes [PID]\n");
 	assert_ctl("--bad", EX_USAGE, "--help");
 	assert_ctl("status twice", EX_USAGE, "one argument too many: twice");
@@ -75,9 +75,20 @@ TEST_BETWEEN(NULL, NULL, test_usage)
 	assert_ctl("threads x", EX_USAGE, "not a process id: x");
 	assert_ctl("processes x", EX_USAGE, "not a process id: x");
 	assert_ctl("manage", EX_USAGE, "manage needs a process id");
+	assert_ctl("processes --sort dance", EX_USAGE, "not a column of processes: dance");
+	assert_ctl("processes --user nosuchuser", EX_USAGE, "there is no such user: nosuchuser");
+	assert_ctl("processes --unit /a", EX_USAGE, "not the name of a unit: /a");
+	assert_ctl("threads --all", EX_USAGE, "--sort go with processes, not with: threads");
+	assert_ctl("place", EX_USAGE, "place needs --cpus N and --memory SIZE");
+	assert_ctl("place --cpus 0 --memory 1G", EX_USAGE, "not a number of CPUs: 0");
+	assert_ctl("place --cpus 1 --memory 1X", EX_USAGE, "not an amount of memory: 1X");
+	assert_ctl("place --cpus 1 --memory 99999999999T", EX_USAGE, "not an amount of memory");
+	assert_ctl("nodes --cpus 1", EX_USAGE, "--cpus and --memory go with place, not with");
+	assert_ctl("status --permanent", EX_USAGE, "--permanent goes with steer, not with");
+	assert_ctl("release", EX_USAGE, "release needs a process id or a unit");
 	assert_ctl("release 0", EX_USAGE, "not a process id");
 	assert_ctl("release 99999999999999999999", EX_USAGE, "not a process id");
-	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision, or process PID\n");
+	assert_ctl("explain unit", EX_USAGE, "explain unit needs the name of a unit");
 	assert_ctl("explain process", EX_USAGE, "explain process needs a process id");
 	assert_ctl("explain process 1x", EX_USAGE, "not a process id: 1x");
 	assert_ctl("explain 1x", EX_USAGE, "not the number of a decision: 1x");
@@ -127,9 +138,41 @@ TEST(test_documents)
 	assert_size("--json decisions -n 2", "decisions", 2);
 	assert_size("--json decisions --lines=0", "decisions", 0);
 	assert_size("--json processes 816", "processes", 1); /* listed only if it is named */
+	assert_size("--json processes --all", "processes", 3);
+	assert_size("--json processes --user 1000", "processes", 1);
+	assert_size("--json processes --unit batch@1", "processes", 1);
+	assert_size("--json processes --unit other.scope", "processes", 0);
+	assert_size("--json explain unit batch@1.service", "processes", 1);
 	assert_size("--json explain process 815", "decisions", 0);
 	assert_size("--json explain process 4711", "decisions", 3);
 	assert_ctl("--json top", 64, "--json does not go with: top");
+}
+
+static json_int_t first_process(const char *arguments)
+{
+	json_t *found = document(arguments);
+	json_t *row = json_array_get(json_object_get(found, "processes"), 0);
+	json_int_t pid = json_integer_value(json_object_get(row, "pid"));
+	json_decref(found);
+	return pid;
+}
+
+TEST(processes_are_sorted_by_a_column)
+{
+	need_bus(state);
+	assert_int_equal(first_process("--json processes"), 4711);
+	assert_int_equal(first_process("--json processes --sort rss"), 815);
+	assert_int_equal(first_process("--json processes --sort run_share"), 4711);
+}
+
+/* Of this machine: only the form is known. */
+TEST(advice_is_given_with_and_without_the_loads)
+{
+	need(access("/sys/devices/system/node/online", R_OK) == 0, "the kernel shows no nodes");
+	need_bus(state);
+	assert_ctl("--json place --cpus 1 --memory 1", 0, "\"nodes\": [\n");
+	assert_ctl("place --cpus 4000000 --memory 1K", 0, "too few idle CPUs");
+	assert_ctl("nodes", 0, "node distances:\n");
 }
 
 TEST(test_status_document)
@@ -161,12 +204,14 @@ TEST(test_last_decisions)
 TEST(test_tables)
 {
 	need_bus(state);
-	assert_ctl("processes", 0, " PID  COMMAND   STATE     HOME  NODE  THR   RUN  LOCAL");
 	assert_ctl("processes", 0,
-		   "4711  perf      managed      1     2    2  162%    97%  312  0.25   12k  5.0G  "
-		   "25% 75%");
+		   " PID COMMAND  STATE    HOME THR  RUN LOCAL  RSS  AGE MEMORY  REASON\n");
 	assert_ctl("processes", 0,
-		   " 815  postgres  observed     \xe2\x80\x93     \xe2\x80\x93    1");
+		   "4711 perf     managed     1   2 162%   97% 5.0G   5m 25% 75% \xe2\x80\x93\n");
+	assert_ctl("processes --all", 0,
+		   " PID  COMMAND   STATE     HOME  THR   RUN  LOCAL   RSS  AGE  MEMORY   REASON  "
+		   "NODE  DEC  ASSIGN  LAT   INT");
+	assert_ctl("processes --all", 0, "\n 816  sh ");
 	assert_ctl("processes 4711", 0, "perf");
 	assert_ctl("processes 816", 0, "ignored");
 	assert_ctl("threads", 0, "P\xcc\x82");
@@ -175,7 +220,8 @@ TEST(test_tables)
 	assert_ctl("decisions", 0,
 		   "2\xe2\x86\x92"
 		   "0");
-	assert_ctl("explain 17", 0, "decision 17, Nov 14 22:13:20: migrate by policy imar2");
+	assert_ctl("explain 17", 0,
+		   "moved perf from node 2\ndecision 17, Nov 14 22:13:20: migrate by policy imar2");
 	assert_ctl("explain 17", 0, "before: 2%");
 	assert_ctl("explain 17", 0,
 		   "\ncandidates (2 of 9):\n"
@@ -184,7 +230,11 @@ TEST(test_tables)
 		   "    2.5     3    7     4721   no\n");
 	assert_ctl("explain 17", 0, "\n  POLICY=imar2\n  TID=4712\n");
 	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
+	assert_ctl("explain process 4711", 0, "perf[4711]: it is managed\n\n");
 	assert_ctl("explain process 4711", 0, "comm: perf\n");
+	assert_ctl("explain", 0, "decision 19, ");
+	assert_ctl("explain unit batch@1", 0, "perf[4711]: it is managed\n");
+	assert_ctl("explain unit other", 1, "other.service: numa-migrd knows no process of it");
 	assert_ctl("explain process 4711", 0, "\ndecisions:\n");
 	assert_ctl("explain process 4711", 0, "18  Nov 14 22:13:20  migrate");
 	assert_ctl("explain process 816", 0, "state: ignored\n");
@@ -431,6 +481,8 @@ TEST_BETWEEN(with_hostile_service, teardown, test_rows_left_out)
 TEST_BETWEEN(without_service, teardown, test_service_is_absent)
 {
 	need_bus(state);
+	if (access("/sys/devices/system/node/online", R_OK) == 0)
+		assert_ctl("place --cpus 1 --memory 1", 0, "the loads of the nodes are unknown\n");
 	assert_ctl("status", UNAVAILABLE, "numa-migrd is not running");
 	assert_ctl("top", UNAVAILABLE, "numa-migrd is not running");
 	assert_ctl("pause", UNAVAILABLE, "numa-migrd is not running");
