@@ -473,6 +473,40 @@ TEST(one_node_with_cpus_needs_nothing)
 	free_facts(facts);
 }
 
+TEST(programs_that_gain_nothing_are_named)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+	nm_check_workload("none", facts, &findings);
+	facts->shared_machines = (struct nm_facts_program){2, 77};
+	facts->databases = (struct nm_facts_program){1, 78};
+	facts->pinned = (struct nm_facts_program){3, 79};
+	nm_check_workload("some", facts, &findings);
+	facts->config->pages.also = NM_ALSO_SHARED;
+	nm_check_workload("shared", facts, &findings);
+	assert_int_equal(find(&findings, "none")->severity, NM_SEVERITY_FINE);
+	const struct nm_finding *some = find(&findings, "some");
+	assert_int_equal(some->severity, NM_SEVERITY_NOTE);
+	assert_true(finding_contains(some, "Nothing to gain here for 6 large programs."));
+	assert_true(finding_contains(some, "2 virtual machines with shared memory"));
+	assert_true(finding_contains(some, "such as PID 77"));
+	assert_true(finding_contains(some, "1 processes of PostgreSQL"));
+	assert_true(finding_contains(some, "3 programs that are bound"));
+	assert_true(finding_contains(find(&findings, "shared"), "for 3 large programs."));
+	free_facts(facts);
+}
+
+TEST(one_node_has_nothing_to_gain)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+	nm_topology_free(facts->topology);
+	facts->topology = machine_topology(1, 8);
+	nm_check_workload("one", facts, &findings);
+	assert_true(finding_contains(find(&findings, "one"), "Nothing to gain here: one node"));
+	free_facts(facts);
+}
+
 TEST(a_trial_and_its_result_are_reported)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};

@@ -201,6 +201,45 @@ TEST(a_process_of_that_name_is_not_the_service)
 	assert_int_equal(tree->facts.helper_pid, 0);
 }
 
+#define STATUS(rss, shared, cpus)                                                                  \
+	"Name:\tx\nVmRSS:\t " rss " kB\nRssAnon:\t 1 kB\nRssShmem:\t " shared                      \
+	" kB\nCpus_allowed_list:\t" cpus "\n"
+#define ALL "0-31"
+
+/* With four nodes of eight CPUs. */
+TEST(programs_that_gain_nothing_are_found)
+{
+	static const struct {
+		const char *comm, *status;
+	} programs[] = {
+		{"qemu-system-x86", STATUS("4000000", "3900000", ALL)},
+		{"qemu-system-x86", STATUS("4000000", "100", ALL)}, /* private memory */
+		{"postgres", STATUS("4000000", "3900000", ALL)},
+		{"postgres", STATUS("40000", "39000", ALL)}, /* small */
+		{"other", STATUS("4000000", "3900000", ALL)},
+		{"other", STATUS("4000000", "0", "8-11")},
+		{"other", STATUS("4000000", "0", "7-8")},
+		{"other", "no status"},
+	};
+	struct tree *tree = *state;
+	struct nm_facts *facts = &tree->facts;
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	char path[64];
+	assert_int_equal(nm_platform_files_new(tree->root, &platform), 0);
+	facts->topology = machine_topology(4, 32);
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(programs); i++) {
+		(void)snprintf(path, sizeof(path), "proc/%u/status", 100 + i);
+		put(tree, path, programs[i].status);
+		nm_gather_program(platform, 100 + i, programs[i].comm, facts);
+	}
+	assert_int_equal(facts->shared_machines.count, 1);
+	assert_int_equal(facts->shared_machines.pid, 100);
+	assert_int_equal(facts->databases.count, 1);
+	assert_int_equal(facts->databases.pid, 102);
+	assert_int_equal(facts->pinned.count, 1);
+	assert_int_equal(facts->pinned.pid, 105);
+}
+
 TEST(the_service_is_found)
 {
 	struct tree *tree = *state;

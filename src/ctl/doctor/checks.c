@@ -5,15 +5,11 @@
 #include <string.h>
 
 static const struct nm_doctor_check checks[] = {
-	{"outlook", nm_check_outlook},
-	{"cpusets", nm_check_cpusets},
-	{"virtual", nm_check_virtual},
-	{"scheduler", nm_check_scheduler},
-	{"hardware", nm_check_hardware},
-	{"privilege", nm_check_privilege},
-	{"balancing", nm_check_balancing},
-	{"service", nm_check_service},
-	{"configuration", nm_check_configuration},
+	{"outlook", nm_check_outlook},	   {"workload", nm_check_workload},
+	{"cpusets", nm_check_cpusets},	   {"virtual", nm_check_virtual},
+	{"scheduler", nm_check_scheduler}, {"hardware", nm_check_hardware},
+	{"privilege", nm_check_privilege}, {"balancing", nm_check_balancing},
+	{"service", nm_check_service},	   {"configuration", nm_check_configuration},
 	{"trial", nm_check_trial},
 };
 

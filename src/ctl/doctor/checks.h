@@ -16,6 +16,8 @@ nm_check_fn nm_check_virtual, nm_check_cpusets, nm_check_scheduler;
 nm_check_fn nm_check_hardware, nm_check_privilege, nm_check_balancing;
 /* check_service.c */
 nm_check_fn nm_check_service, nm_check_configuration, nm_check_trial;
+/* check_workload.c */
+nm_check_fn nm_check_workload;
 /* check_outlook.c */
 nm_check_fn nm_check_outlook;
 

@@ -25,6 +25,12 @@ struct nm_facts_unit {
 	char active[NM_WORD_SIZE]; /* "active", "inactive", "failed", …; escaped */
 };
 
+/* Large programs of one kind. */
+struct nm_facts_program {
+	unsigned count;
+	uint32_t pid; /* of the first one */
+};
+
 enum nm_trial {
 	NM_TRIAL_UNKNOWN,
 	NM_TRIAL_DAEMON_RUNS, /* it may need the same counters */
@@ -93,6 +99,10 @@ struct nm_facts {
 	/* For metrics.file: 0, or the negative errno of the service if it wrote the file; -EROFS:
 	 * its unit makes the folder read-only. */
 	int metrics_error;
+
+	/* programs for which little can be done; of virtual machines and databases those with
+	 * mostly shared memory */
+	struct nm_facts_program shared_machines, databases, pinned;
 
 	/* reported by the running daemon */
 	char running_source[NM_WORD_SIZE]; /* escaped */

@@ -13,6 +13,9 @@ int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *fa
 
 /* The parts that follow the machine, in this order: later ones use the results of earlier ones. */
 int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts);
+/* Counts a process if it is one for which little can be done. */
+void nm_gather_program(struct nm_platform *platform, unsigned long pid, const char *comm,
+		       struct nm_facts *facts);
 void nm_gather_cgroups(struct nm_platform *platform, struct nm_facts *facts);
 void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *facts);
 void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,

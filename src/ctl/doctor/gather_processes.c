@@ -42,6 +42,8 @@ static int look_at_process(void *context, const char *name)
 		look->facts->daemon_pid = (uint32_t)pid;
 	else if (strcmp(comm, "numa-migrd-help") == 0 && is_ours(look, pid))
 		look->facts->helper_pid = (uint32_t)pid;
+	else
+		nm_gather_program(look->platform, pid, comm, look->facts);
 	return 0;
 }
 
