@@ -34,7 +34,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	'[ID]') printf 'process\nunit\n' && "$1" --color=never decisions -n 50 2>/dev/null | _numa_migrctl_numbers ;;
 	UNIT) printf 'off\nobserve\non\nreset\n' && _numa_migrctl_units ;;
 	'on|off') printf 'on\noff\n' ;;
-	'[start|status|stop]') printf 'start\nstatus\nstop\n' ;;
+	'[start|status|stop|service]') printf 'start\nstatus\nstop\nservice\n' && _numa_migrctl_units ;;
 	'[COMMAND]') _numa_migrctl_commands "$1" ;;
 	esac
 }
@@ -43,7 +43,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines | --minutes | --percent | --user | --unit | --sort | --cpus | --memory) ((i++)) ;;
+		-n | --lines | --minutes | --percent | --user | --unit | --sort | --cpus | --memory | --measure | --periods | --seconds) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -54,7 +54,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
-	elif [[ $3 == --minutes || $3 == --percent || $3 == --cpus || $3 == --memory ]]; then
+	elif [[ $3 == --minutes || $3 == --percent || $3 == --cpus || $3 == --memory || $3 == --periods || $3 == --seconds ]]; then
 		words=''
 	elif [[ $3 == --user ]]; then
 		words=$(compgen -u)

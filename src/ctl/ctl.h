@@ -31,7 +31,10 @@ struct nm_ctl {
 	const char *user, *unit, *sort; /* of processes; NULL: not given */
 	uint32_t cpus;			/* place; 0: not given */
 	uint64_t memory_bytes;		/* the same */
-	bool permanent;			/* steer */
+	const char *measure;		/* trial service; NULL: not given */
+	uint32_t periods, seconds;	/* the same */
+	bool periods_given;
+	bool permanent; /* steer */
 	struct nm_style style;
 };
 
@@ -151,6 +154,11 @@ void nm_ctl_cgroup_pids(const char *directory, struct nm_pids *ret);
 /* Writes or, for "reset", removes the drop-in that sets the attribute at every start of a service,
  * below a folder of units. Returns 0 or a negative errno. */
 int nm_ctl_write_drop_in(const char *units, const char *unit, const char *value);
+
+/* ---- trial_service.c ---- */
+
+/* Compares periods of a unit with and without numa-migrd. Returns the exit status. */
+int nm_ctl_trial_service(const struct nm_ctl *ctl, const char *unit);
 
 /* ---- trial.c ---- */
 

@@ -8,6 +8,7 @@
 
 #include "ctl.h"
 #include "numa-migrd/config.h"
+#include "periods.h"
 
 /* Each command is one row; its help and its completion are derived from it. */
 struct command {
@@ -44,8 +45,8 @@ static const struct command commands[] = {
 	{"steer", "UNIT VALUE", "a unit and a value",
 	 "Set the attribute of its cgroup: off, observe, on, reset", nm_ctl_steer},
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
-	{"trial", "[start|status|stop]", NULL, "Leave processes alone for some time, and compare",
-	 nm_ctl_trial},
+	{"trial", "[start|status|stop|service]", NULL,
+	 "Leave processes alone for some time, and compare", nm_ctl_trial},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
 	{"help", "[COMMAND]", NULL, "Show the commands, or the usage of one", help_about},
@@ -57,6 +58,9 @@ static const char options_text[] =
 	"  -n, --lines N         decisions: number of decisions (20)\n"
 	"      --minutes N       trial start: its duration (60)\n"
 	"      --percent N       trial start: share of processes that are left alone (50)\n"
+	"      --measure COMMAND trial service: prints a number after each period\n"
+	"      --periods N       trial service: their number, of both kinds (24)\n"
+	"      --seconds N       trial service: length of a period (300)\n"
 	"  -a, --all             processes: all of them, with all columns\n"
 	"      --user NAME       processes: of this user\n"
 	"      --unit NAME       processes: of this unit\n"
@@ -126,6 +130,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 {
 	if (ctl->lines_given && command->run != nm_ctl_decisions)
 		return "-n goes with decisions, not with";
+	if ((ctl->measure || ctl->periods_given) && command->run != nm_ctl_trial)
+		return "--measure, --periods and --seconds go with trial service, not with";
 	if (ctl->trial_given && command->run != nm_ctl_trial)
 		return "--minutes and --percent go with trial, not with";
 	if ((ctl->all || ctl->user || ctl->unit || ctl->sort) && command->run != nm_ctl_processes)
@@ -142,7 +148,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 /* "steer UNIT VALUE", "explain process PID" */
 static bool takes_two(const struct command *command)
 {
-	return command->run == nm_ctl_steer || command->run == nm_ctl_explain;
+	return command->run == nm_ctl_steer || command->run == nm_ctl_explain ||
+	       command->run == nm_ctl_trial;
 }
 
 static int run_command(const struct nm_ctl *ctl, char *const *words)
@@ -179,6 +186,9 @@ enum {
 	OPTION_CPUS,
 	OPTION_MEMORY,
 	OPTION_PERMANENT,
+	OPTION_MEASURE,
+	OPTION_PERIODS,
+	OPTION_SECONDS,
 };
 
 static bool is_set(const char *variable)
@@ -229,6 +239,17 @@ static int set_trial(struct nm_ctl *ctl, const char *word, uint32_t least, uint3
 	return EXIT_SUCCESS;
 }
 
+static int set_periods(struct nm_ctl *ctl, const char *word, uint32_t most, uint32_t *ret)
+{
+	uint64_t number;
+	if (!nm_ctl_number(word, 1, most, &number))
+		return nm_ctl_wrong_usage("1 to 1000 periods of 1 to 86400 s are possible, not",
+					  word);
+	*ret = (uint32_t)number;
+	ctl->periods_given = true;
+	return EXIT_SUCCESS;
+}
+
 static int set_cpus(struct nm_ctl *ctl, const char *word)
 {
 	uint64_t number;
@@ -276,6 +297,13 @@ static int set_option(struct nm_ctl *ctl, int option)
 	case OPTION_SORT:
 		ctl->sort = optarg;
 		return EXIT_SUCCESS;
+	case OPTION_MEASURE:
+		ctl->measure = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_PERIODS:
+		return set_periods(ctl, optarg, NM_PERIODS_MOST, &ctl->periods);
+	case OPTION_SECONDS:
+		return set_periods(ctl, optarg, 86400, &ctl->seconds);
 	case OPTION_CPUS:
 		return set_cpus(ctl, optarg);
 	case OPTION_MEMORY:
@@ -296,6 +324,9 @@ static int set_option(struct nm_ctl *ctl, int option)
 
 static const struct option options[] = {
 	{"lines", required_argument, NULL, 'n'},
+	{"measure", required_argument, NULL, OPTION_MEASURE},
+	{"periods", required_argument, NULL, OPTION_PERIODS},
+	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"all", no_argument, NULL, 'a'},
 	{"user", required_argument, NULL, OPTION_USER},
 	{"unit", required_argument, NULL, OPTION_UNIT},
@@ -332,6 +363,8 @@ int main(int argc, char **argv)
 	(void)setlocale(LC_CTYPE, "");
 	struct nm_ctl ctl = {.minutes = 60,
 			     .percent = 50,
+			     .periods = 24,
+			     .seconds = 300,
 			     .style = {.color = color_by_itself(),
 				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int r = parse_and_run(&ctl, argc, argv);

@@ -123,6 +123,21 @@ int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 		int (*run)(const struct nm_ctl *ctl);
 	} actions[] = {{"status", show}, {"start", start}, {"stop", stop}};
 	const char *word = words[0] ? words[0] : "status";
+	bool service = strcmp(word, "service") == 0;
+	if (service && !words[1])
+		return nm_ctl_wrong_usage("trial service needs a unit", NULL);
+	if (!service && words[0] && words[1])
+		return nm_ctl_wrong_usage("one argument too many", words[1]);
+	if (!service && (ctl->measure || ctl->periods_given))
+		return nm_ctl_wrong_usage("--measure, --periods and --seconds go with trial "
+					  "service, not with trial",
+					  word);
+	if (service)
+		return ctl->trial_given
+			       ? nm_ctl_wrong_usage("--minutes and --percent go with trial start, "
+						    "not with trial",
+						    word)
+			       : nm_ctl_trial_service(ctl, words[1]);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(actions); i++)
 		if (strcmp(actions[i].word, word) == 0)
 			return ctl->trial_given && actions[i].run != start
@@ -130,5 +145,5 @@ int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 							    "start, not with trial",
 							    word)
 				       : actions[i].run(ctl);
-	return nm_ctl_wrong_usage("trial must be start, status or stop", word);
+	return nm_ctl_wrong_usage("trial must be start, status, stop or service", word);
 }

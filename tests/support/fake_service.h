@@ -252,23 +252,6 @@ static inline void fake_serve(const sd_bus_vtable *vtable, const sd_bus_vtable *
 	_exit(0);
 }
 
-static inline void fake_service(int ready)
-{
-	static const sd_bus_vtable vtable[] = {
-		SD_BUS_VTABLE_START(0),
-		FAKE_DUMP(fake_dump),
-		FAKE_METHOD("Pause", "", fake_done),
-		FAKE_METHOD("Resume", "", fake_resume),
-		FAKE_METHOD("Release", "u", fake_release),
-		FAKE_METHOD("Manage", "u", fake_release),
-		FAKE_METHOD("Reload", "", fake_reload),
-		FAKE_METHOD("SetDryRun", "b", fake_done),
-		FAKE_METHOD("RaiseControl", "ud", fake_raise_control),
-		SD_BUS_VTABLE_END,
-	};
-	fake_serve(vtable, NULL, ready);
-}
-
 /* ---- others ---- */
 
 static inline void fake_old_service(int ready)
@@ -302,6 +285,29 @@ static inline int fake_cgroup(sd_bus *bus, const char *path, const char *interfa
 		cgroup = NULL;
 	(void)bus, (void)interface, (void)property, (void)userdata, (void)error;
 	return sd_bus_message_append(reply, "s", cgroup ? cgroup : "");
+}
+
+/* With systemd, if the test has chosen a cgroup. */
+static inline void fake_service(int ready)
+{
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_dump),
+		FAKE_METHOD("Pause", "", fake_done),
+		FAKE_METHOD("Resume", "", fake_resume),
+		FAKE_METHOD("Release", "u", fake_release),
+		FAKE_METHOD("Manage", "u", fake_release),
+		FAKE_METHOD("Reload", "", fake_reload),
+		FAKE_METHOD("SetDryRun", "b", fake_done),
+		FAKE_METHOD("RaiseControl", "ud", fake_raise_control),
+		SD_BUS_VTABLE_END,
+	};
+	static const sd_bus_vtable unit[] = {
+		SD_BUS_VTABLE_START(0),
+		SD_BUS_PROPERTY("ControlGroup", "s", fake_cgroup, 0, 0),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, getenv("FAKE_CGROUP") ? unit : NULL, ready);
 }
 
 /* The answers of bus and systemd to an ordinary user. */

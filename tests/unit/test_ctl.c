@@ -304,7 +304,7 @@ TEST(a_trial_begins_and_leaves_the_terminal)
 	assert_ctl("trial stop --minutes 60", EX_USAGE,
 		   "go with trial start, not with trial: stop");
 	assert_ctl("status --minutes 60", EX_USAGE, "--minutes and --percent go with trial");
-	assert_ctl("trial begin", EX_USAGE, "trial must be start, status or stop: begin");
+	assert_ctl("trial begin", EX_USAGE, "trial must be start, status, stop or service: begin");
 }
 
 TEST(a_trial_is_shown_with_units_and_intervals)
@@ -418,6 +418,60 @@ TEST_BETWEEN(with_cgroup, without_cgroup, test_steer)
 	assert_ctl("steer php8.2-fpm off", 0, "");
 	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 3);
 	assert_ctl("steer php8.2-fpm.service reset", 0, "");
+}
+
+/* ---- a trial of a service ---- */
+
+static int with_steered_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	(void)setenv("FAKE_CGROUP", strrchr(TEST_CGROUP, '/'), 1);
+	(void)mkdir(TEST_CGROUP, 0755);
+	return setup(state, open_policy, fake_service);
+}
+
+#define MEASURE_ATTRIBUTE                                                                          \
+	"--measure 'getfattr -n user.numa-migrd --only-values " TEST_CGROUP                        \
+	" 2>/dev/null | grep -q observe && echo 200 || echo 100'"
+
+TEST_BETWEEN(with_steered_service, without_cgroup, a_service_is_measured_in_both_kinds_of_periods)
+{
+	char value[16];
+	need_bus(state);
+	need(setxattr(TEST_CGROUP, "user.test", "x", 1, 0) == 0, "no cgroup can be made");
+	need(system("command -v getfattr >/dev/null") == 0, "no getfattr");
+	assert_ctl("trial service numa-migrd --periods 12 --seconds 1 " MEASURE_ATTRIBUTE, 0,
+		   "Result: the measure was 50.0 % smaller with numa-migrd (-50.0 to -50.0 %); 6 "
+		   "and 6 periods.\n");
+	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), -1);
+}
+
+TEST_BETWEEN(with_steered_service, without_cgroup, a_trial_of_a_service_restores_the_attribute)
+{
+	char value[16] = "";
+	need_bus(state);
+	need(setxattr(TEST_CGROUP, "user.numa-migrd", "on", 2, 0) == 0, "no cgroup can be made");
+	assert_ctl("trial service numa-migrd --periods 2 --seconds 1 --measure 'echo a; echo 7'", 0,
+		   "Result: too few periods: 1 with numa-migrd and 1 without, at least 6 of each");
+	assert_ctl("trial service numa-migrd --seconds 1 --measure 'echo none'", 1,
+		   "its last line is no number above 0");
+	assert_ctl("trial service numa-migrd --seconds 1 --measure false", 1, "false: failed");
+	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 2);
+	assert_string_equal(value, "on");
+	(void)setxattr(TEST_CGROUP, "user.numa-migrd", "off", 3, 0);
+	assert_ctl("trial service numa-migrd --measure true", 1, "its attribute excludes it");
+	(void)removexattr(TEST_CGROUP, "user.numa-migrd");
+}
+
+TEST(a_trial_of_a_service_needs_a_measure)
+{
+	need_bus(state);
+	assert_ctl("trial service", EX_USAGE, "trial service needs a unit");
+	assert_ctl("trial service a", EX_USAGE, "trial service needs --measure COMMAND");
+	assert_ctl("trial start --periods 12", EX_USAGE, "go with trial service, not with trial");
+	assert_ctl("trial status a", EX_USAGE, "one argument too many: a");
+	assert_ctl("status --seconds 1", EX_USAGE, "go with trial service, not with: status");
+	assert_ctl("trial service a --periods 0", EX_USAGE, "are possible, not: 0");
 }
 
 #define FIFTY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
