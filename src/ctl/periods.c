@@ -8,7 +8,7 @@
 #define REFUSED 0.05
 #define EQUAL 1e-9 /* differences of logarithms that count as equal */
 #define BISECTIONS 60
-#define CHANGE_MOST 20 /* logarithm of a change that no measure shows */
+#define LARGEST_CHANGE 20 /* logarithm of a change that no measure shows */
 
 void nm_periods_draw(struct nm_rng *rng, struct nm_period *periods, size_t count)
 {
@@ -68,7 +68,7 @@ static bool refuses(const struct order *orders, double difference, double x)
 /* Returns the end of the interval in this direction. */
 static double find_end(const struct order *orders, double difference, double direction)
 {
-	double inside = 0, outside = CHANGE_MOST;
+	double inside = 0, outside = LARGEST_CHANGE;
 	for (unsigned i = 0; i < BISECTIONS; i++) {
 		double middle = (inside + outside) / 2;
 		if (refuses(orders, difference, difference + direction * middle))
