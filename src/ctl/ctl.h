@@ -34,7 +34,7 @@ struct nm_ctl {
 	const char *measure;		/* trial service; NULL: not given */
 	uint32_t periods, seconds;	/* the same */
 	bool periods_given;
-	bool permanent; /* steer */
+	bool permanent; /* the attribute of a unit */
 	struct nm_style style;
 };
 

@@ -77,7 +77,7 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 	}
 }
 
-/* What was done, and what came of it. */
+/* The text of the decision, and that of its verdict. */
 static void print_sentences(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const char *const names[] = {"message", "verdict_message"};

@@ -71,7 +71,7 @@ static bool is_ignored(const json_t *row)
 	return state && strcmp(state, "ignored") == 0;
 }
 
-/* What the options select. */
+/* The rows that the options select. */
 struct selection {
 	bool all;
 	bool has_user;

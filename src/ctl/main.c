@@ -67,7 +67,7 @@ static const char options_text[] =
 	"      --sort COLUMN     processes: in the order of this column\n"
 	"      --cpus N          place: number of CPUs\n"
 	"      --memory SIZE     place: memory, in MB or with K, M, G or T\n"
-	"      --permanent       steer: also at every start of the service\n"
+	"      --permanent       set the attribute at every start, too\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"
@@ -139,13 +139,13 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 	if ((ctl->cpus || ctl->memory_bytes) && command->run != nm_ctl_place)
 		return "--cpus and --memory go with place, not with";
 	if (ctl->permanent && command->run != nm_ctl_steer)
-		return "--permanent goes with steer, not with";
+		return "--permanent does not go with";
 	if (ctl->json && command->run == nm_ctl_top)
 		return "--json does not go with";
 	return NULL;
 }
 
-/* "steer UNIT VALUE", "explain process PID" */
+/* As "explain process PID". */
 static bool takes_two(const struct command *command)
 {
 	return command->run == nm_ctl_steer || command->run == nm_ctl_explain ||

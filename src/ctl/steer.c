@@ -106,7 +106,7 @@ static int set_attribute(const char *cgroup, const char *value)
 
 /* As the installed example. */
 static const char drop_in[] =
-	"# Written by: numa-migrctl steer --permanent\n"
+	"# Written by numa-migrctl(1), --permanent\n"
 	"[Service]\n"
 	"ExecStartPre=-+/bin/sh -c 'group=$$(sed -n \"s/^0:://p\" /proc/self/cgroup) && setfattr "
 	"-n " NM_STEER_ATTRIBUTE " -v %s \"/sys/fs/cgroup$${group%%%%/.control}\"'\n";

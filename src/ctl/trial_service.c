@@ -132,7 +132,7 @@ static const char *obstacle(const json_t *document, const char *value)
 	if (json_integer_value(json_object_get(trial, "remaining_s")) > 0)
 		return "a trial is running: numa-migrctl trial stop";
 	if (value[0] && strcmp(value, "on") != 0)
-		return "its attribute excludes it: numa-migrctl steer UNIT reset";
+		return "its attribute excludes it (reset it)";
 	return NULL;
 }
 

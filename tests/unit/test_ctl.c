@@ -84,7 +84,7 @@ TEST_BETWEEN(NULL, NULL, test_usage)
 	assert_ctl("place --cpus 1 --memory 1X", EX_USAGE, "not an amount of memory: 1X");
 	assert_ctl("place --cpus 1 --memory 99999999999T", EX_USAGE, "not an amount of memory");
 	assert_ctl("nodes --cpus 1", EX_USAGE, "--cpus and --memory go with place, not with");
-	assert_ctl("status --permanent", EX_USAGE, "--permanent goes with steer, not with");
+	assert_ctl("status --permanent", EX_USAGE, "--permanent does not go with: status");
 	assert_ctl("release", EX_USAGE, "release needs a process id or a unit");
 	assert_ctl("release 0", EX_USAGE, "not a process id");
 	assert_ctl("release 99999999999999999999", EX_USAGE, "not a process id");

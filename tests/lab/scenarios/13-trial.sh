@@ -31,7 +31,7 @@ over() { numa-migrctl trial | grep -q '^Trial: over'; }
 
 trial_of_processes() {
 	check "a trial of processes" numa-migrctl trial start --minutes 17 >/tmp/start
-	check "says for how long it draws" grep -q 'in the first 7 min' /tmp/start
+	check "it shows for how long processes are drawn" grep -q 'in the first 7 min' /tmp/start
 	check "status shows it" grep -q 'trial: running, 17 min left' <<<"$(numa-migrctl status)"
 	check "a trial of a service is refused meanwhile" grep -q 'a trial is running' \
 		<<<"$(numa-migrctl trial service numa-migrd --measure true 2>&1)"
