@@ -242,27 +242,6 @@ TEST(test_stop_with_work_left)
 	assert_int_equal(test->fake->calls, 0); /* its worker was not awaited */
 }
 
-/* Mappings are half read, and a move is in progress. */
-TEST(test_stop_during_a_move_with_an_open_file)
-{
-	struct test *test = *state;
-	struct nm_range *ranges;
-	size_t count;
-
-	nm_page_batch_free(run(test, fake_batch(1)));
-	test->fake->read_ns = 10 * NM_NSEC_PER_MSEC;
-	fake_pass_ms(test->fake, test->mover, 6000);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count), 0);
-	free(ranges);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(test->fake->open_files, 1);
-	struct nm_page_batch *batch = fake_batch(100);
-	batch->steps[0].from = -1;
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_hold(test->fake, test->mover);
-	end_in_a_call(test);
-}
-
 TEST(test_stop_during_a_read)
 {
 	struct test *test = *state;
