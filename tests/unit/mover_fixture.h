@@ -35,6 +35,7 @@
 #define FAKE_PAGES 8192U
 #define FAKE_DIRECTORY 1000
 #define FAKE_THREAD 1001
+#define FAKE_HELD 2000 /* the directories of processes that hold their lock, by number */
 #define FAKE_NODES 4U
 #define FAKE_FIRST_EXITED 100000U
 #define FAKE_LATER_TICKS 5U /* start time of the other thread after that of the first */
@@ -63,6 +64,10 @@ struct fake {
 	size_t exited_threads; /* listed before it */
 	unsigned directories;  /* attempts to open one */
 	uint64_t start_ticks;
+	/* Processes whose jobs take NM_WORKER_DEADLINE_NS, and fail; only the first one of their
+	 * domain, as the client refuses the others. */
+	uint32_t held_from, held_to;
+	unsigned held_jobs;
 	int node[FAKE_PAGES];	   /* or a negative errno */
 	int add_error[FAKE_PAGES]; /* when it is queued */
 	unsigned busy[FAKE_PAGES]; /* number of times it cannot be migrated */
@@ -110,6 +115,10 @@ static inline int fake_open_directory(struct nm_platform *platform, int director
 	snprintf(process, sizeof(process), directory == NM_ROOT ? "proc/%u" : "task/%u", fake->pid);
 	snprintf(thread, sizeof(thread), "task/%u", fake->thread);
 	int r = strcmp(path, process) == 0 ? FAKE_DIRECTORY : -ENOENT;
+	uint32_t pid = 0;
+	if (directory == NM_ROOT && sscanf(path, "proc/%" SCNu32, &pid) == 1 &&
+	    pid >= fake->held_from && pid < fake->held_to)
+		r = FAKE_HELD + (int)(pid - fake->held_from);
 	bool lives = fake->thread && fake->thread != fake->pid;
 	if (directory == FAKE_DIRECTORY && lives && strcmp(path, thread) == 0)
 		r = FAKE_THREAD;
@@ -186,6 +195,8 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 				     size_t size)
 {
 	char state = fake->thread && directory == FAKE_DIRECTORY ? 'Z' : 'S';
+	uint32_t pid = directory >= FAKE_HELD ? fake->held_from + (uint32_t)directory - FAKE_HELD
+					      : fake->pid;
 
 	if (fake->pid == 0)
 		return -ESRCH;
@@ -193,7 +204,7 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 		return snprintf(text, size,
 				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-				fake->pid, state, fake_start(fake, directory == FAKE_THREAD));
+				pid, state, fake_start(fake, directory == FAKE_THREAD));
 	if (strcmp(path, "statm") == 0)
 		return snprintf(text, size, "99999 %" PRIu64 " 0 1 0 9 0\n", fake->rss_kib / 4);
 	return -ENOENT;
@@ -381,6 +392,12 @@ static inline int fake_perform(struct fake *fake)
 	const struct fake_call *call = &fake->call;
 
 	fake->searched = 0;
+	if ((uint32_t)call->tid >= fake->held_from && (uint32_t)call->tid < fake->held_to) {
+		if (fake->held_jobs++ > 0)
+			return -EALREADY;
+		fake->now_ns += NM_WORKER_DEADLINE_NS;
+		return -ETIMEDOUT;
+	}
 	if (call->kind == FAKE_MAPPINGS)
 		return fake_perform_mappings(fake, call->order, call->ret, call->ret_held_ns);
 	if (call->kind == FAKE_UNITS) {
