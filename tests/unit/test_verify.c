@@ -145,7 +145,7 @@ enum feedback { SILENT, GAIN, KEEP, LOSS, LOSS_OF_OTHERS, UNKNOWN };
 /* A decision, and what its threads do in each interval from then on. The verdict comes after
  * `intervals`, and no earlier. */
 static const struct scene {
-	const char *what;
+	const char *name;
 	enum nm_decision_kind kind;
 	struct {
 		double before;	 /* its local access ratio */
@@ -231,12 +231,6 @@ static void give_feedback(uint64_t decision, enum feedback feedback)
 	nm_verifier_apply(verifier, &result);
 }
 
-#define CHECK(row, truth)                                                                          \
-	do {                                                                                       \
-		if (!(truth))                                                                      \
-			fail_msg("%s: not so: %s", (row)->what, #truth);                           \
-	} while (0)
-
 static void check_thread(const struct scene *row, const struct nm_step *asked, unsigned i)
 {
 	const struct nm_verdict_thread *thread = &verdicts.items[0].threads[i];
@@ -269,7 +263,7 @@ static void check_verdict(const struct scene *row, const struct nm_decision *dec
 	CHECK(row, verdict->decision == 5 && verdict->of == row->kind);
 	CHECK(row, verdict->intervals == row->intervals);
 	if (verdict->kind != row->verdict)
-		fail_msg("%s: verdict %d instead of %d", row->what, verdict->kind, row->verdict);
+		fail_msg("%s: verdict %d instead of %d", row->name, verdict->kind, row->verdict);
 	CHECK(row, verdict->nr_threads == decision->nr_steps);
 	for (unsigned i = 0; i < decision->nr_steps; i++)
 		check_thread(row, &decision->steps[i], i);
@@ -313,8 +307,9 @@ static void play(const struct scene *row)
 
 TEST(each_scene_has_its_verdict)
 {
-	for (size_t i = 0; i < NM_ARRAY_SIZE(scenes); i++) {
-		play(&scenes[i]);
+	EACH_ROW(row, scenes)
+	{
+		play(row);
 		(void)tear_down(NULL);
 		(void)set_up(NULL);
 	}
