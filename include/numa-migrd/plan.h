@@ -53,6 +53,7 @@ struct nm_page_step {
 			     like all others that moved */
 	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
 			     unknown */
+	bool done;	  /* used internally by the mover */
 	int error;	  /* negative errno if FAILED; -ENOSPC if REFUSED for lack of memory */
 };
 

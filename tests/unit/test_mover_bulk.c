@@ -105,84 +105,102 @@ TEST(test_swapping_elsewhere_does_not_matter)
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 }
 
-static unsigned recorded(const struct nm_page_batch *batch)
+static struct nm_page_batch *batch_back(size_t nr_runs)
 {
-	unsigned pages = 0;
-	for (size_t i = 0; i < batch->nr_base_pages; i++)
-		pages += batch->base_pages[i].pages;
-	return pages;
+	struct nm_page_batch *batch = fake_batch(0);
+
+	batch->rollback = true;
+	batch->nr_back = nr_runs;
+	batch->back = calloc(nr_runs + 1, sizeof(*batch->back));
+	assert_non_null(batch->back);
+	return batch;
 }
 
 /* Each page returns to its former node, in any order. */
 TEST(test_pages_are_rolled_back_to_their_nodes)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(), *returned_new = bulk_batch();
-	unsigned pages;
+	struct nm_page_batch *batch_new = fake_batch(FAKE_PAGES), *returned_new = batch_back(0);
+	unsigned pages = 0;
 
 	begin_large(test);
-	for (size_t page = 0; page < FAKE_PAGES; page++)
+	for (size_t page = 0; page < FAKE_PAGES; page++) {
 		test->fake->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
+		batch_new->steps[page].from = -1;
+	}
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
-	pages = recorded(batch);
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		pages += batch->base_pages[i].pages;
 	assert_int_equal(pages, batch->moved);
 	assert_int_equal(batch->base_pages_lost, 0);
-	returned_new->to = -1;
-	returned_new->rollback = true;
+	free(returned_new->back);
 	returned_new->nr_back = batch->nr_base_pages;
 	returned_new->back = NM_TAKE(batch->base_pages);
 	RUN(test, returned);
 	assert_int_equal(returned->error, 0);
 	assert_int_equal(returned->moved, pages);
-	assert_int_equal(recorded(returned), pages);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		assert_int_equal(test->fake->node[page], page % 700 < 100    ? 2
 							 : page % 700 == 100 ? 1
 									     : 0);
 }
 
-/* The kernel or another decision moved it again; also of pages moved one by one. */
+/* The kernel or another decision moved it again. */
 TEST(test_a_page_that_moved_since_stays)
 {
 	struct test *test = *state;
+	struct nm_page_batch *batch_new = batch_back(1);
 
-	for (unsigned bulk = 0; bulk < 2; bulk++) {
-		struct nm_page_batch *batch_new = fake_batch(0);
-		batch_new->bulk = bulk;
-		batch_new->to = -1;
-		batch_new->rollback = true;
-		batch_new->nr_back = 1;
-		batch_new->back = calloc(1, sizeof(*batch_new->back));
-		batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
-		if (bulk == 0)
-			begin_large(test);
-		for (size_t page = 0; page < 6; page++)
-			test->fake->node[page] = page == 4 ? 1 : 0;
-		RUN(test, batch);
-		assert_int_equal(batch->error, 0);
-		assert_int_equal(batch->moved, 5);
-		assert_int_equal(test->fake->node[4], 1);
-		assert_int_equal(test->fake->node[5], 2);
-	}
+	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
+	test->fake->node[4] = 1;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, 5);
+	assert_int_equal(test->fake->node[4], 1);
+	assert_int_equal(test->fake->node[5], 2);
 }
 
 /* A node that was removed from its cpuset gets no pages. */
 TEST(test_rollback_respects_the_cpuset)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch();
+	struct nm_page_batch *batch_new = batch_back(2);
 
-	begin_large(test);
-	batch_new->to = -1;
-	batch_new->nr_back = 2;
-	batch_new->back = calloc(2, sizeof(*batch_new->back));
 	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 3, 7, 0};
 	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 3 * 4096, 2, 2, 0};
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 2);
 	assert_int_equal(pages_on(test, 2), 2);
+}
+
+/* Pages that are bound by now, or unmapped, stay; those of the pool return as wholes. */
+TEST(test_rollback_respects_the_mappings)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = batch_back(3);
+	const uint64_t bound = FAKE_BASE + 4 * (uint64_t)FAKE_SMALL;
+	const uint64_t pool = FAKE_BASE + FAKE_HUGE;
+
+	snprintf(test->fake->maps, FAKE_TEXT,
+		 "%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n%" PRIx64 "-%" PRIx64
+		 " rw-p 0 00:00 0\n%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n",
+		 FAKE_BASE, bound, bound, bound + 4 * FAKE_SMALL, pool, pool + 2 * FAKE_HUGE);
+	snprintf(test->fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default anon=4 N0=4 kernelpagesize_kB=4\n%" PRIx64
+		 " bind:0 anon=4 N0=4 kernelpagesize_kB=4\n%" PRIx64
+		 " default huge anon=2 N0=2 kernelpagesize_kB=2048\n",
+		 FAKE_BASE, bound, pool);
+	test->fake->whole[1] = test->fake->whole[2] = true;
+	test->fake->pool_pages[2] = 9;
+	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 8, 2, 0};
+	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 100 * FAKE_SMALL, 3, 2, 0};
+	batch_new->back[2] = (struct nm_base_pages){pool, 2 * FAKE_PER_HUGE, 2, 0};
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, 4 + 2);
+	assert_int_equal(pages_on(test, 2), 4 + 2 * FAKE_PER_HUGE);
 }
 
 TEST(test_huge_pages_move_whole)
@@ -239,8 +257,7 @@ TEST(test_every_found_page_is_moved)
 	test->fake->found_most = 1000;
 	RUN(test, batch);
 	assert_int_equal(batch->moved, FAKE_PAGES);
-	assert_int_equal(test->fake->finds, FAKE_PAGES / 1000 + 1);
-	assert_true(test->fake->largest <= 1000);
+	assert_in_range(test->fake->finds, 4, FAKE_PAGES / 1000 + 1);
 }
 
 /* A full node takes what fits. */
@@ -437,7 +454,6 @@ TEST(test_one_shared_page_stays_alone)
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES - 1);
 	assert_int_equal(batch->moved, FAKE_PAGES - 1);
-	assert_int_equal(recorded(batch), FAKE_PAGES - 1);
 	assert_int_equal(batch->stayed_bytes, FAKE_SMALL);
 	assert_int_equal(test->fake->node[17], 0);
 }
@@ -453,7 +469,6 @@ static void assert_room_is_kept(struct test *test)
 	RUN(test, batch);
 	assert_in_range(pages_on(test, 1), 1, 1024);
 	assert_int_equal(batch->moved, pages_on(test, 1));
-	assert_int_equal(recorded(batch), batch->moved);
 }
 
 TEST(test_room_is_kept_beside_a_shared_page)
@@ -614,14 +629,8 @@ TEST(test_a_batch_waits_for_its_mappings)
 TEST(test_a_rollback_waits_for_its_worker)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch = bulk_batch();
+	struct nm_page_batch *batch = batch_back(1);
 
-	begin_large(test);
-	batch->to = -1;
-	batch->rollback = true;
-	batch->nr_back = 1;
-	batch->back = calloc(1, sizeof(*batch->back));
-	assert_non_null(batch->back);
 	batch->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
 	test->fake->where_error = -EINPROGRESS;
 	start(test);
@@ -688,6 +697,7 @@ TEST(test_long_mappings_take_twice_their_time)
 	struct nm_page_batch *batch = bulk_batch(), *done;
 	uint64_t begun_ns = test->fake->now_ns;
 
+	set_numa_maps(test, "default anon=9000 N0=9000");
 	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);

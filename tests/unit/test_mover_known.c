@@ -36,10 +36,18 @@ static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t no
 	uint32_t pid = entry->pid;
 	test->fake->pid = pid;
 	test->fake->start_ticks = TICKS;
-	int r = nm_known_read(entry, &test->fake->platform,
-			      &(struct nm_known_limits){.budget_ns = SEC});
-	nm_known_publish(known, entry, r, now);
+	int r = nm_known_begin(known, entry, &test->fake->platform,
+			       &(struct nm_known_limits){.budget_ns = SEC});
+	nm_known_publish(known, entry, nm_known_end(known, entry, r), now);
 	return pid;
+}
+
+/* Reads for one budget. */
+static int read_once(struct test *test, struct nm_known *known, struct nm_known_entry *entry,
+		     const struct nm_known_limits *limits)
+{
+	return nm_known_end(known, entry,
+			    nm_known_begin(known, entry, &test->fake->platform, limits));
 }
 
 /* Each process has a domain of its own. */
@@ -167,8 +175,8 @@ TEST(test_order)
 	test->fake->pid = FIRST_PID + 2;
 	test->fake->start_ticks = TICKS;
 	test->fake->read_ns = 1;
-	assert_int_equal(nm_known_read(ask(known, FIRST_PID + 2, 5 * SEC), &test->fake->platform,
-				       &(struct nm_known_limits){.budget_ns = 1}),
+	assert_int_equal(read_once(test, known, ask(known, FIRST_PID + 2, 5 * SEC),
+				   &(struct nm_known_limits){.budget_ns = 1}),
 			 -EAGAIN);
 	assert_int_equal(read_next(test, known, 6 * SEC), FIRST_PID + 2);
 	assert_non_null(ask(known, FIRST_PID, 7 * SEC));
@@ -245,13 +253,13 @@ TEST(test_too_large)
 
 	test->fake->rss_kib = 4096;
 	test->fake->read_ns = 1;
-	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	assert_int_equal(read_once(test, known, entry, &limits), -EAGAIN);
 	test->fake->rss_kib = 4100;
 	unsigned reads = test->fake->reads;
-	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EFBIG);
+	assert_int_equal(read_once(test, known, entry, &limits), -EFBIG);
 	assert_int_equal(test->fake->reads, reads);
 	limits.rss_bytes = 0;
-	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	assert_int_equal(read_once(test, known, entry, &limits), -EAGAIN);
 	known_free(known);
 }
 
