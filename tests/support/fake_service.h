@@ -49,6 +49,7 @@ static const char fake_document[] =
 	"\"processes_managed\":2,\"threads_managed\":3,\"threads_assigned\":1,\"samples\":"
 	"5000000000,\"local_"
 	"share\":0.75,"
+	"\"cpu_share\":0.0021,\"overhead_percent\":1.0,\"control_percent\":5.0,"
 	"\"paused\":false,\"summary\":\"caf\xc3\xa9 \\u001b[31m\",\"tuple\":[1,-2]},"
 	"\"nodes\":[" FAKE_NODE(0, "0-3", 1.0, 0.6) "," FAKE_NODE(
 		1, "4-7", 0.25,

@@ -189,6 +189,9 @@ TEST(test_status_document)
 	assert_ctl("status", 0,
 		   " managed: 2 processes with 3 threads\n"
 		   "   local: 75 % of accesses; 5000000000 samples so far\n");
+	assert_ctl("status", 0,
+		   "    cost: 0.21 % of one CPU; sampling is reduced above 1 %\n"
+		   " control: 5 % of the processes are left alone, and compared\n");
 	assert_ctl("status", 0, "   state: caf\xc3\xa9 ?[31m\n");
 }
 
@@ -456,6 +459,9 @@ TEST_BETWEEN(with_steered_service, without_cgroup, a_trial_of_a_service_restores
 	assert_ctl("trial service numa-migrd --seconds 1 --measure 'echo none'", 1,
 		   "its last line is no number above 0");
 	assert_ctl("trial service numa-migrd --seconds 1 --measure false", 1, "false: failed");
+	/* One period is one without. */
+	assert_ctl("trial service numa-migrd --periods 1 --seconds 1 --measure 'echo 7'", 0,
+		   "too few periods: 0 with numa-migrd and 1 without");
 	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 2);
 	assert_string_equal(value, "on");
 	(void)setxattr(TEST_CGROUP, "user.numa-migrd", "off", 3, 0);
@@ -509,9 +515,15 @@ static void assert_no_escapes(const char *arguments, int status)
 /* SECURITY: bus-answers */
 TEST_BETWEEN(with_hostile_service, teardown, test_hostile_service)
 {
-	static const char *const queries[] = {"status",		  "status --json", "processes",
-					      "threads",	  "decisions",	   "explain 1",
-					      "explain process 1"};
+	static const char *const queries[] = {"status",
+					      "status --json",
+					      "processes",
+					      "threads",
+					      "decisions",
+					      "explain 1",
+					      "explain process 1",
+					      "trial",
+					      "processes --sort rss"};
 	need_bus(state);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(queries); i++) {
 		bool found = strncmp(queries[i], "explain", 7) != 0;

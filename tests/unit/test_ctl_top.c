@@ -235,6 +235,21 @@ TEST(test_80_by_24)
 	assert_shows(fixture, "numa-migrd is not running");
 }
 
+TEST(a_trial_has_a_line)
+{
+	struct fixture *fixture = *state;
+	struct nm_top_frame frame = frame_of(fixture, 24, 80);
+	assert_int_equal(lines_with(&frame, "Trial"), 0);
+	nm_top_frame_clear(&frame);
+	(void)json_object_set_new(
+		fixture->model.document, "trial",
+		json_pack("{sisbsf}", "remaining_s", 1801, "drawing", 1, "control_percent", 50.0));
+	assert_shows(fixture, "Trial: running, 31 min left, draws processes for 21 min more; 50 %");
+	(void)json_object_set_new(json_object_get(fixture->model.document, "trial"), "drawing",
+				  json_false());
+	assert_shows(fixture, "Trial: running, 31 min left, waits for the last processes; 50 %");
+}
+
 TEST(test_selected_line)
 {
 	struct fixture *fixture = *state;
