@@ -83,7 +83,7 @@ static int help(void)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(commands); i++) {
 		const char *argument = commands[i].argument ? commands[i].argument : "";
 		int used = printf("  %s %s", commands[i].name, argument);
-		printf("%*s%s\n", 24 - used, "", commands[i].summary);
+		printf("%*s%s\n", used < 23 ? 24 - used : 2, "", commands[i].summary);
 	}
 	(void)fputs(options_text, stdout);
 	return EXIT_SUCCESS;
