@@ -132,7 +132,8 @@ static int steer_permanently(sd_bus *bus, const char *word, const char *value)
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	char unit[NM_CTL_UNIT_BYTES];
-	if (!nm_ctl_unit_name(word, unit) || !strstr(unit, ".service"))
+	const char *suffix = nm_ctl_unit_name(word, unit) ? strrchr(unit, '.') : NULL;
+	if (!suffix || strcmp(suffix, ".service") != 0)
 		return nm_ctl_fail(word, "--permanent is for services");
 	int r = nm_ctl_write_drop_in("/etc/systemd/system", unit, value);
 	if (r < 0) {
@@ -159,10 +160,9 @@ int nm_ctl_steer(const struct nm_ctl *ctl, char *const *words)
 	int r = nm_ctl_open(&bus);
 	if (r != EXIT_SUCCESS)
 		return r;
-	if (ctl->permanent)
+	r = nm_ctl_unit_cgroup(bus, words[0], &cgroup);
+	if (r == EXIT_SUCCESS && ctl->permanent)
 		r = steer_permanently(bus, words[0], values[i]);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_unit_cgroup(bus, words[0], &cgroup);
 	if (r != EXIT_SUCCESS)
 		return r;
 	r = set_attribute(cgroup, values[i]);

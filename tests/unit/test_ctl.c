@@ -417,6 +417,7 @@ TEST_BETWEEN(with_cgroup, without_cgroup, test_steer)
 	assert_ctl("steer numa-migrd.service reset --json", 0, "\"reset\"");
 	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), -1);
 	assert_ctl("steer numa-migrd reset", 0, "");
+	assert_ctl("steer numa-migrd.slice off --permanent", 1, "there is no such unit");
 	/* A dot in its name. */
 	assert_ctl("steer php8.2-fpm off", 0, "");
 	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 3);
