@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The jobs of a worker for the mover: read the mappings of a process, move given pages of it, and
- * move the pages that are found in ranges of its memory. Each is a slice of at most one second,
- * whose answer contains its progress. Nodes are the kernel's numbers. Part of the protocol of
- * worker.h.
+ * move the pages that are found in ranges of its memory. Each is a slice: after a second it begins
+ * no further group of calls, and its answer contains its progress. Nodes are the kernel's numbers.
+ * Part of the protocol of worker.h.
  */
 #ifndef NUMA_MIGRD_PAGE_JOBS_H
 #define NUMA_MIGRD_PAGE_JOBS_H
@@ -32,7 +32,7 @@ struct nm_mapping {
 	uint16_t zero;
 };
 
-#define NM_MAPPINGS_PIECE 1024U
+#define NM_MAPPINGS_PIECE 2400U
 struct nm_mappings_order {
 	uint64_t budget_ns; /* no further piece is read after this time */
 	uint32_t begin;	    /* from the start; otherwise where the worker has stopped */
@@ -79,6 +79,9 @@ struct nm_page_unit {
 	uint32_t pages; /* of 4 KiB; a unit of base pages has at most NM_UNIT_PAGES_MOST */
 	uint32_t kind;	/* enum nm_unit_kind */
 	int32_t from, to;
+	/* Of base pages, and of a block that is known to be split: those that are done. */
+	uint32_t first;
+	uint32_t zero;
 };
 #define NM_UNIT_PAGES_MOST 512U
 
@@ -103,6 +106,7 @@ struct nm_unit_outcome {
 	uint8_t split;	  /* a block that is not one huge page: its base pages are to move */
 	uint8_t done;	  /* otherwise the job ended before the unit did */
 	uint8_t alone;	  /* used internally: the first page of a block moved, and has no run yet */
+	uint16_t next;	  /* base pages of the unit that are done, if it is not */
 };
 
 /* Adjacent base pages that have moved. */
@@ -186,8 +190,8 @@ int nm_page_round(const struct nm_page_round *round, const struct nm_page_calls 
 
 /*
  * Moves units, first as wholes; then, in a block that is not one huge page, and in a unit of
- * several base pages, each base page that is on its node. Returns 0, or the negative errno for
- * which nothing was moved; the tries are valid in any case.
+ * several base pages, each base page that is on its node. The first unit always advances. Returns 0,
+ * or the negative errno for which nothing was moved; the tries are valid in any case.
  */
 int nm_units_move(const struct nm_units_order *order, const struct nm_page_calls *calls,
 		  struct nm_units_moved *ret);
@@ -209,13 +213,16 @@ bool nm_mappings_take(const struct nm_maps *maps, const struct nm_maps_rules *ru
 
 bool nm_units_order_is_valid(const struct nm_units_order *order);
 bool nm_ranges_order_is_valid(const struct nm_ranges_order *order);
+/* Returns whether it may be the answer to the order. */
+bool nm_ranges_moved_is_valid(const struct nm_ranges_moved *moved,
+			      const struct nm_ranges_order *order);
 /* `after`: the end of the last mapping of the answers before. */
 bool nm_mappings_piece_is_valid(const struct nm_mappings_piece *piece, uint64_t after);
 
 /* Moves the runs behind the outcomes. Returns the size of the message. */
 size_t nm_units_moved_pack(struct nm_units_moved *moved);
 /* Moves the runs of a message of this size back. Returns 0, or -EPROTO if it is no answer to the
- * order. */
+ * order: also if it contains more than that, or pages outside. */
 int nm_units_moved_unpack(struct nm_units_moved *moved, size_t size,
 			  const struct nm_units_order *order);
 

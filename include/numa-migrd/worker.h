@@ -10,9 +10,9 @@
  *
  * A request is a job, in which the worker blocks. Between two system calls it looks at its
  * connection, and before each one that names a process by its number, and after the last, at the
- * start time of that process. All jobs have one deadline, and the larger ones (page_jobs.h) end
- * before it with what they have done. The daemon ends one by closing the connection, and kills
- * nothing.
+ * start time of that process. All jobs have one deadline; the larger ones (page_jobs.h) begin
+ * nothing after half of it, and answer with their progress. The daemon ends one by closing the
+ * connection, and kills nothing.
  */
 #ifndef NUMA_MIGRD_WORKER_H
 #define NUMA_MIGRD_WORKER_H
@@ -88,7 +88,8 @@ int nm_worker_parse(const void *message, size_t length, struct nm_worker_order *
 /* ---- the daemon's side ---- */
 
 /* COUNT, SAMPLE and IDENTIFY make no further system call after this time (-ETIMEDOUT), UNITS and
- * RANGES answer with what they have done, and no job after the client has closed the connection. */
+ * RANGES begin no further group of calls, and no job makes one after the client has closed the
+ * connection. */
 #define NM_WORKER_JOB_NS (1 * NM_NSEC_PER_SEC)
 /* A worker that misses this deadline is abandoned. One that is starting may take longer for its
  * first reply. */
@@ -163,7 +164,8 @@ struct nm_worker_call {
 	const void *arguments;
 	size_t arguments_size;
 	void *body;
-	size_t body_size; /* size of the buffer; then the number of bytes received */
+	size_t body_size; /* size of the buffer; then the number of bytes received, 0 without a
+			     reply */
 	uint64_t held_ns; /* from the reply; 0 without a reply */
 };
 

@@ -40,6 +40,8 @@ static int look_up(struct nm_mover *mover, uint64_t now)
 		return 0;
 	if (nm_known_rests(entry, now))
 		return entry->error ? entry->error : -ESTALE;
+	if (!nm_known_may_begin(&mover->known, entry))
+		return -ESTALE;
 	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
 }
 

@@ -98,12 +98,15 @@ int nm_bulk_end(struct nm_mover *mover, int r)
 	const struct nm_ranges_order *order = &mover->job.ranges;
 	const struct nm_ranges_moved *moved = &mover->job.ranges_moved;
 
-	nm_batch_learn(mover, moved->tries, moved->nr_tries, moved->tried_bytes);
+	uint64_t bytes = moved->nr_tries > 0 ? moved->tried_bytes : 0;
+
+	if (nm_batch_is_late(r))
+		bytes = order->bytes_most < order->pages_most * order->page_bytes
+				? order->bytes_most
+				: order->pages_most * order->page_bytes;
+	nm_batch_learn(mover, moved->tries, moved->nr_tries, bytes);
 	if (r < 0)
 		return r;
-	if (moved->next <= order->ranges[0].start ||
-	    moved->next > order->ranges[order->count - 1].end || moved->pages > NM_UNITS_MOST)
-		return -EPROTO;
 	batch->next = moved->next;
 	batch->stayed_bytes += moved->stayed * order->page_bytes;
 	batch->full |= moved->full;

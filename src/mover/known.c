@@ -244,6 +244,14 @@ static bool is_before(const struct nm_known *known, const struct nm_known_entry 
 	return a_ns != b_ns ? a_ns < b_ns : waits_since(a) < waits_since(b);
 }
 
+bool nm_known_may_begin(const struct nm_known *known, const struct nm_known_entry *entry)
+{
+	for (size_t i = 0; i < known->used; i++)
+		if (known->entries[i].reading)
+			return &known->entries[i] == entry;
+	return true;
+}
+
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 {
 	struct nm_known_entry *first = NULL;
@@ -340,6 +348,8 @@ int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r)
 	struct nm_mappings *reading = entry->reading;
 
 	entry->held_ns = known->held_ns;
+	if (r == -ESTALE && known->order.begin)
+		return -EPROTO;
 	if (r == -ESTALE) {
 		free_mappings(NM_TAKE(entry->reading));
 		return -EAGAIN;

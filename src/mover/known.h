@@ -93,6 +93,9 @@ void nm_known_lacks(struct nm_known_entry *entry);
  */
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns);
 
+/* Returns whether a turn of reading the entry may begin: a worker reads one process at a time. */
+bool nm_known_may_begin(const struct nm_known *known, const struct nm_known_entry *entry);
+
 /* Returns the memory in use. */
 size_t nm_known_bytes(const struct nm_known *known);
 

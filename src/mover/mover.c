@@ -113,6 +113,7 @@ static void reset_batch(struct nm_page_batch *batch)
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;
 		batch->steps[i].base_pages = batch->steps[i].done = false;
+		batch->steps[i].next = 0;
 		batch->steps[i].error = 0;
 	}
 }

@@ -49,7 +49,7 @@ struct nm_work {
 /* The job in progress, and its answer. */
 struct nm_job {
 	enum { NM_JOB_NONE, NM_JOB_READS, NM_JOB_MOVES } kind;
-	/* Of each unit, the index of its step; or, of pages that return, batch->next after it. */
+	/* Of each unit, the index of its step; or, of pages that return, batch->next before it. */
 	uint64_t places[NM_UNITS_MOST];
 	uint64_t end; /* batch->next after all pages that return */
 	struct nm_units_order units;
@@ -119,6 +119,12 @@ int nm_batch_step_end(struct nm_mover *mover, int r);
 void nm_batch_learn(struct nm_mover *mover, const struct nm_page_try *tries, unsigned count,
 		    uint64_t tried_bytes);
 
+/* Returns whether there is no answer, so that the pages may still move. */
+static inline bool nm_batch_is_late(int r)
+{
+	return r == -ETIMEDOUT || r == -EINPROGRESS;
+}
+
 /* Returns the index of the node with this kernel number, or -1 if it is unknown or if `node` is a
  * negative errno. */
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
@@ -144,7 +150,7 @@ uint64_t nm_huge_free_parse(const char *text, unsigned node);
  * or if the node is reclaiming memory. page_bytes: of the pool. */
 struct nm_page_room nm_mover_room(struct nm_mover *mover, int16_t node, enum nm_unit_kind kind,
 				  uint64_t page_bytes);
-/* Counts what was taken, until the memory is read again. */
+/* Counts what was taken of the memory, the free blocks, or the pool, until it is read again. */
 void nm_mover_use_room(struct nm_mover *mover, int16_t node, enum nm_unit_kind kind,
 		       uint64_t bytes);
 

@@ -108,16 +108,14 @@ struct nm_page_room nm_mover_room(struct nm_mover *mover, int16_t node, enum nm_
 				     .pool = room->pool};
 }
 
-static void use(uint64_t *room, uint64_t bytes)
-{
-	*room -= bytes < *room ? bytes : *room;
-}
-
 void nm_mover_use_room(struct nm_mover *mover, int16_t node, enum nm_unit_kind kind, uint64_t bytes)
 {
+	if (node < 0)
+		return;
 	struct nm_node_free *room = &mover->rules.rooms[node];
+	uint64_t *of_kind[] = {[NM_UNIT_BASE] = &room->memory,
+			       [NM_UNIT_BLOCK] = &room->huge,
+			       [NM_UNIT_POOL] = &room->pool};
 
-	use(kind == NM_UNIT_POOL ? &room->pool : &room->memory, bytes);
-	if (kind == NM_UNIT_BLOCK)
-		use(&room->huge, bytes);
+	*of_kind[kind] -= bytes < *of_kind[kind] ? bytes : *of_kind[kind];
 }

@@ -70,7 +70,8 @@ static bool make_unit(struct nm_mover *mover, const struct nm_page_step *step,
 	}
 	*ret = (struct nm_page_unit){.address = step->address,
 				     .pages = (uint32_t)(step->bytes / NM_SMALL_PAGE),
-				     .kind = kind_of(mapping, step->bytes)};
+				     .kind = kind_of(mapping, step->bytes),
+				     .first = mapping->pool ? 0 : step->next};
 	return nm_maps_may_move(mapping->rule);
 }
 
@@ -101,6 +102,15 @@ static void collect_steps(struct nm_mover *mover)
 	}
 }
 
+/* Returns whether the order has huge pages of another size: they have another pool. */
+static bool other_pool(const struct nm_units_order *order, uint64_t pages)
+{
+	for (unsigned i = 0; i < order->count; i++)
+		if (order->units[i].kind == NM_UNIT_POOL && order->units[i].pages != pages)
+			return true;
+	return false;
+}
+
 /* Adds the pages of the run from this one on, if their owner still allows them to move. Returns
  * their number, 0: there is no place for them. */
 static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page,
@@ -117,14 +127,16 @@ static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run
 	if (run->was_on < 0 || (unsigned)run->was_on >= nr_nodes ||
 	    (unsigned)run->now_on >= nr_nodes || !nm_maps_may_move(mapping->rule))
 		return count;
-	if (mapping->pool)
-		count = mapping->page_bytes / NM_SMALL_PAGE;
-	else
-		count = count < most ? count : most;
+	uint64_t of_pool = mapping->page_bytes / NM_SMALL_PAGE;
+	if (mapping->pool && (address % mapping->page_bytes != 0 || left < of_pool))
+		return count; /* they were other pages when they moved */
+	if (mapping->pool && other_pool(&mover->job.units, of_pool))
+		return 0;
+	count = mapping->pool ? of_pool : count < most ? count : most;
 	const struct nm_page_unit unit = {.address = address,
 					  .pages = (uint32_t)count,
 					  .kind = mapping->pool ? NM_UNIT_POOL : NM_UNIT_BASE};
-	return add_unit(mover, &unit, run->now_on, run->was_on, place + count) ? count : 0;
+	return add_unit(mover, &unit, run->now_on, run->was_on, place) ? count : 0;
 }
 
 /* batch->next is the number of base pages that are done. */
@@ -222,44 +234,45 @@ static void end_steps(struct nm_mover *mover)
 			step->fate = NM_PAGE_FATE_MOVED;
 			mover->counts.moved++;
 		}
+		step->next = outcome->next;
 		if (outcome->done)
 			end_step(step, outcome->error);
 	}
 }
 
-/* A page of a pool counts as one. */
+/* A page of a pool counts as one. The batch continues behind the last page that is done. */
 static void end_back(struct nm_mover *mover, uint64_t base_pages)
 {
 	struct nm_page_batch *batch = mover->work.batch;
 	const struct nm_units_moved *moved = &mover->job.units_moved;
-	bool all = true;
+	uint64_t next = mover->job.end;
 
-	mover->counts.moved += base_pages;
-	for (unsigned i = 0; i < moved->count; i++) {
+	for (unsigned i = moved->count; i-- > 0;) {
 		const struct nm_page_unit *unit = &mover->job.units.units[i];
 		if (unit->kind == NM_UNIT_POOL && moved->outcomes[i].moved)
-			mover->counts.moved -= unit->pages - 1;
-		all &= moved->outcomes[i].done;
-		if (all)
-			batch->next = mover->job.places[i];
+			base_pages -= base_pages < unit->pages ? base_pages : unit->pages - 1;
+		if (!moved->outcomes[i].done)
+			next = mover->job.places[i] + moved->outcomes[i].next;
 	}
-	if (all)
-		batch->next = mover->job.end;
+	mover->counts.moved += base_pages;
+	batch->next = next;
 }
 
+/* Until the free memory is read again. */
 static void use_rooms(struct nm_mover *mover)
 {
 	const struct nm_units_moved *moved = &mover->job.units_moved;
 
+	for (unsigned i = 0; i < moved->nr_runs; i++)
+		nm_mover_use_room(mover, nm_node_index(&mover->rules, moved->runs[i].now_on),
+				  NM_UNIT_BASE, (uint64_t)moved->runs[i].pages * NM_SMALL_PAGE);
 	for (unsigned i = 0; i < moved->count; i++) {
 		const struct nm_page_unit *unit = &mover->job.units.units[i];
-		enum nm_unit_kind kind = (enum nm_unit_kind)unit->kind;
-		if (!moved->outcomes[i].moved)
-			continue;
-		if (kind == NM_UNIT_BLOCK && moved->outcomes[i].split)
-			kind = NM_UNIT_BASE;
-		nm_mover_use_room(mover, nm_node_index(&mover->rules, unit->to), kind,
-				  (uint64_t)unit->pages * NM_SMALL_PAGE);
+		if (moved->outcomes[i].moved && !moved->outcomes[i].split &&
+		    unit->kind != NM_UNIT_BASE)
+			nm_mover_use_room(mover, nm_node_index(&mover->rules, unit->to),
+					  (enum nm_unit_kind)unit->kind,
+					  (uint64_t)unit->pages * NM_SMALL_PAGE);
 	}
 }
 
@@ -292,8 +305,12 @@ int nm_units_begin(struct nm_mover *mover)
 int nm_units_end(struct nm_mover *mover, int r)
 {
 	const struct nm_units_moved *moved = &mover->job.units_moved;
+	const struct nm_units_order *order = &mover->job.units;
+	uint64_t bytes = moved->nr_tries > 0 ? moved->tried_bytes : 0;
 
-	nm_batch_learn(mover, moved->tries, moved->nr_tries, moved->tried_bytes);
+	for (unsigned i = 0; nm_batch_is_late(r) && i < order->count; i++)
+		bytes += (uint64_t)order->units[i].pages * NM_SMALL_PAGE;
+	nm_batch_learn(mover, moved->tries, moved->nr_tries, bytes);
 	if (r < 0)
 		return r;
 	uint64_t base_pages = record_runs(mover);

@@ -77,23 +77,42 @@ int nm_linux_ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start
 	return begin(platform, &call, NULL);
 }
 
-/* Returns the worker's result, or -EPROTO if its answer does not have the size of one. The mover
- * checks the contents. */
+static int units_result(const struct nm_worker_call *call, int r)
+{
+	struct nm_units_moved *moved = call->body;
+
+	if (call->body_size > 0) {
+		int unpacked = nm_units_moved_unpack(moved, call->body_size, call->arguments);
+		if (unpacked == 0)
+			return r;
+		r = unpacked;
+	}
+	moved->nr_tries = 0;
+	return r < 0 ? r : -EPROTO;
+}
+
+static int ranges_result(const struct nm_worker_call *call, int r)
+{
+	struct nm_ranges_moved *moved = call->body;
+
+	if (call->body_size == sizeof(*moved) && moved->nr_tries <= 2 &&
+	    (r < 0 || nm_ranges_moved_is_valid(moved, call->arguments)))
+		return r;
+	moved->nr_tries = 0;
+	return r < 0 ? r : -EPROTO;
+}
+
+/* Returns the worker's result, or -EPROTO if its answer is none. Without an answer there are no
+ * tries. */
 static int result_of(const struct nm_worker_call *call, int r)
 {
-	struct nm_ranges_moved *ranges = call->body;
-
 	switch (call->request.act) {
 	case NM_WORKER_MAPPINGS:
 		return r >= 0 && call->body_size != sizeof(struct nm_mappings_piece) ? -EPROTO : r;
 	case NM_WORKER_UNITS:
-		if (r < 0 && call->body_size == 0)
-			return r;
-		return nm_units_moved_unpack(call->body, call->body_size, call->arguments) ?: r;
+		return units_result(call, r);
 	case NM_WORKER_RANGES:
-		if (r < 0 && call->body_size == 0)
-			return r;
-		return call->body_size == sizeof(*ranges) && ranges->nr_tries <= 2 ? r : -EPROTO;
+		return ranges_result(call, r);
 	default:
 		return r;
 	}

@@ -43,6 +43,8 @@ struct group {
 };
 
 struct job {
+	bool base_alone; /* there are units of several base pages: they come in order */
+	unsigned nr_alone;
 	const struct nm_units_order *order;
 	const struct nm_page_calls *calls;
 	struct nm_units_moved *moved;
@@ -61,9 +63,9 @@ static struct nm_page_room *room_of(struct job *job, int node)
 }
 
 /* Units of several base pages have no whole. */
-static bool has_whole(const struct nm_page_unit *unit)
+static bool has_whole(const struct job *job, const struct nm_page_unit *unit)
 {
-	return unit->kind != NM_UNIT_BASE || unit->pages == 1;
+	return unit->kind == NM_UNIT_BASE ? !job->base_alone : unit->first == 0;
 }
 
 static uint64_t last_page(const struct nm_page_unit *unit)
@@ -75,13 +77,13 @@ static void add_run(struct nm_units_moved *moved, uint64_t address, uint32_t pag
 		    int now_on)
 {
 	struct nm_moved_run *last = moved->nr_runs > 0 ? &moved->runs[moved->nr_runs - 1] : NULL;
+	const struct nm_moved_run run = {address, pages, (int16_t)was_on, (int16_t)now_on};
 
 	if (last && last->was_on == was_on && last->now_on == now_on &&
 	    last->address + (uint64_t)last->pages * BASE_BYTES == address)
 		last->pages += pages;
-	else
-		moved->runs[moved->nr_runs++] =
-			(struct nm_moved_run){address, pages, (int16_t)was_on, (int16_t)now_on};
+	else if (moved->nr_runs < NM_UNITS_MOST)
+		moved->runs[moved->nr_runs++] = run;
 }
 
 static void add_tries(struct job *job, const struct nm_page_try *tries)
@@ -119,7 +121,7 @@ static bool is_to_go(struct job *job, unsigned index, int was)
 	struct nm_unit_outcome *outcome = &job->moved->outcomes[index];
 	bool whole = job->group.wholes;
 
-	if (outcome->found_on < 0 || was >= 0)
+	if (outcome->found_on < 0)
 		outcome->found_on = (int16_t)was;
 	if (was < 0 && whole)
 		outcome->error = (int16_t)was;
@@ -134,16 +136,12 @@ static bool is_to_go(struct job *job, unsigned index, int was)
 
 /* Returns whether this base page is the first one of its block, which has moved alone. It goes
  * through the call once more, so that its run is adjacent to those of the others. */
-static bool is_first_alone(struct job *job, unsigned i)
+static bool is_first_alone(const struct job *job, unsigned i)
 {
 	unsigned index = job->group.units[i];
-	struct nm_unit_outcome *outcome = &job->moved->outcomes[index];
-	bool alone = !job->group.wholes && outcome->alone &&
-		     job->group.addresses[i] == job->order->units[index].address;
 
-	if (alone)
-		outcome->alone = false;
-	return alone;
+	return !job->group.wholes && job->moved->outcomes[index].alone &&
+	       job->group.addresses[i] == job->order->units[index].address;
 }
 
 /* Asks where the pages of the group are, and keeps those that are to move. */
@@ -195,6 +193,13 @@ static int ask_for_lasts(struct job *job, int *lasts)
 	return job->calls->where(job->calls->context, count, group->addresses, lasts);
 }
 
+/* A page of a block moved alone, so that it was no huge page: its run is added with the others. */
+static void set_alone(struct job *job, struct nm_unit_outcome *outcome, bool alone)
+{
+	job->nr_alone += (unsigned)alone - outcome->alone;
+	outcome->alone = alone;
+}
+
 static void settle(struct job *job)
 {
 	struct group *group = &job->group;
@@ -214,7 +219,8 @@ static void settle(struct job *job)
 		outcome->moved = true;
 		outcome->found_on = (int16_t)group->was[i];
 		outcome->split |= block && (!known || last != unit->to);
-		outcome->alone = block && outcome->split;
+		if (block || is_first_alone(job, i))
+			set_alone(job, outcome, block && outcome->split);
 		if (!outcome->alone)
 			add_run(job->moved, group->wholes ? unit->address : group->addresses[i],
 				group->wholes ? unit->pages : 1, group->was[i], unit->to);
@@ -252,7 +258,7 @@ static int move_wholes(struct job *job)
 	group->wholes = true;
 	group->count = 0;
 	for (unsigned i = 0; i < job->order->count; i++) {
-		if (!has_whole(&job->order->units[i]))
+		if (!has_whole(job, &job->order->units[i]))
 			continue;
 		group->units[group->count] = i;
 		group->addresses[group->count++] = job->order->units[i].address;
@@ -262,73 +268,82 @@ static int move_wholes(struct job *job)
 	int r = move_group(job);
 	for (unsigned i = 0; r == 0 && i < job->order->count; i++)
 		job->moved->outcomes[i].done =
-			has_whole(&job->order->units[i]) && !job->moved->outcomes[i].split;
+			has_whole(job, &job->order->units[i]) && !job->moved->outcomes[i].split;
 	return r;
 }
 
-/* Base pages that are still to be moved. */
-struct cursor {
-	unsigned unit;
-	uint32_t page; /* within it */
-};
-
-/* Fills the group with base pages. */
-static void collect_base_pages(struct job *job, struct cursor *at)
+/* Fills the group with base pages of the units that are not done, and sets how far they are when it
+ * has been moved. Each page, and each block whose first page moved alone, may need a run. */
+static void collect_base_pages(struct job *job)
 {
 	struct group *group = &job->group;
-	unsigned most = job->order->pages_most;
+	unsigned places = NM_UNITS_MOST - job->moved->nr_runs - job->nr_alone;
+	unsigned most = job->order->pages_most < places ? job->order->pages_most : places;
 
-	if (most > NM_UNITS_MOST - job->moved->nr_runs)
-		most = NM_UNITS_MOST - job->moved->nr_runs;
-	for (group->count = 0; at->unit < job->order->count; at->unit++, at->page = 0) {
-		const struct nm_page_unit *unit = &job->order->units[at->unit];
-		for (; !job->moved->outcomes[at->unit].done && at->page < unit->pages; at->page++) {
-			if (group->count == most)
-				return;
-			group->units[group->count] = at->unit;
+	group->wholes = false;
+	group->count = 0;
+	for (unsigned i = 0; i < job->order->count && group->count < most; i++) {
+		const struct nm_page_unit *unit = &job->order->units[i];
+		struct nm_unit_outcome *outcome = &job->moved->outcomes[i];
+		while (!outcome->done && outcome->next < unit->pages && group->count < most) {
+			group->units[group->count] = i;
 			group->addresses[group->count++] =
-				unit->address + (uint64_t)at->page * BASE_BYTES;
+				unit->address + (uint64_t)outcome->next++ * BASE_BYTES;
 		}
 	}
 }
 
-static void finish_units(struct job *job, unsigned until)
+static void finish_units(struct job *job)
 {
-	for (unsigned i = 0; i < until; i++)
-		job->moved->outcomes[i].done = true;
+	for (unsigned i = 0; i < job->order->count; i++)
+		job->moved->outcomes[i].done |=
+			job->moved->outcomes[i].next == job->order->units[i].pages;
 }
 
+/* The first unit advances even without time, so that no order is repeated without end. */
 static int move_base_pages(struct job *job)
 {
-	struct cursor at = {0};
+	bool is_due = !job->moved->outcomes[0].done;
 
-	job->group.wholes = false;
-	while (!job->ended && has_time(job->calls)) {
-		collect_base_pages(job, &at);
-		if (job->group.count == 0) {
-			if (at.unit == job->order->count)
-				finish_units(job, at.unit);
+	while (is_due || (!job->ended && has_time(job->calls))) {
+		collect_base_pages(job);
+		if (job->group.count == 0)
 			return 0;
-		}
 		int r = move_group(job);
 		if (r < 0)
 			return r;
-		finish_units(job, at.unit);
+		finish_units(job);
+		is_due = false;
 	}
 	return 0;
 }
 
+static void begin_units(struct job *job)
+{
+	const struct nm_units_order *order = job->order;
+	struct nm_units_moved *moved = job->moved;
+
+	memcpy(job->rooms, order->rooms, sizeof(job->rooms));
+	moved->count = order->count;
+	moved->nr_runs = moved->nr_tries = moved->zero = 0;
+	moved->tried_bytes = 0;
+	for (unsigned i = 0; i < order->count; i++) {
+		const struct nm_page_unit *unit = &order->units[i];
+		moved->outcomes[i] = (struct nm_unit_outcome){
+			.found_on = -ENOENT,
+			.split = unit->kind == NM_UNIT_BLOCK && unit->first > 0,
+			.next = (uint16_t)unit->first};
+		job->base_alone |= unit->kind == NM_UNIT_BASE && unit->pages > 1;
+	}
+}
+
+/* After an error, what was moved before it is the result. */
 int nm_units_move(const struct nm_units_order *order, const struct nm_page_calls *calls,
 		  struct nm_units_moved *ret)
 {
 	struct job job = {.order = order, .calls = calls, .moved = ret};
 
-	memcpy(job.rooms, order->rooms, sizeof(job.rooms));
-	ret->count = order->count;
-	ret->nr_runs = ret->nr_tries = ret->zero = 0;
-	ret->tried_bytes = 0;
-	for (unsigned i = 0; i < order->count; i++)
-		ret->outcomes[i] = (struct nm_unit_outcome){.found_on = -ENOENT};
+	begin_units(&job);
 	int r = move_wholes(&job);
 	if (r == 0)
 		r = move_base_pages(&job);
@@ -336,9 +351,10 @@ int nm_units_move(const struct nm_units_order *order, const struct nm_page_calls
 		struct nm_unit_outcome *outcome = &ret->outcomes[i];
 		if (outcome->done || outcome->moved)
 			r = 0;
-		if (outcome->alone)
-			add_run(ret, order->units[i].address, 1, outcome->found_on,
-				order->units[i].to);
+		if (!outcome->alone)
+			continue;
+		add_run(ret, order->units[i].address, 1, outcome->found_on, order->units[i].to);
+		outcome->next = outcome->next > 0 ? outcome->next : 1;
 		outcome->alone = false;
 	}
 	return r;
@@ -551,6 +567,8 @@ static bool is_unit(const struct nm_page_unit *unit)
 	if (bytes == 0 || bytes > most || unit->kind > NM_UNIT_POOL || unit->address > INT64_MAX ||
 	    (unit->kind == NM_UNIT_BLOCK && bytes != BLOCK_BYTES) || unit->address % align != 0)
 		return false;
+	if (unit->kind == NM_UNIT_POOL ? unit->first > 0 : unit->first >= unit->pages)
+		return false;
 	return is_node(unit->to) && (unit->from == -1 || is_node(unit->from));
 }
 
@@ -587,6 +605,17 @@ bool nm_ranges_order_is_valid(const struct nm_ranges_order *order)
 	return true;
 }
 
+bool nm_ranges_moved_is_valid(const struct nm_ranges_moved *moved,
+			      const struct nm_ranges_order *order)
+{
+	const struct nm_page_range *first = order->ranges, *last = first + order->count - 1;
+	uint64_t most = (last->end - first->start) / order->page_bytes;
+
+	return moved->next > first->start && moved->next <= last->end && moved->nr_tries <= 2 &&
+	       moved->pages <= order->pages_most && moved->stayed <= most &&
+	       moved->tried_bytes <= order->pages_most * order->page_bytes;
+}
+
 bool nm_mappings_piece_is_valid(const struct nm_mappings_piece *piece, uint64_t after)
 {
 	if (piece->count > NM_MAPPINGS_PIECE)
@@ -598,6 +627,42 @@ bool nm_mappings_piece_is_valid(const struct nm_mappings_piece *piece, uint64_t 
 		    mapping->page_bytes < BASE_BYTES)
 			return false;
 		after = mapping->end;
+	}
+	return true;
+}
+
+/* The pages of all runs are no more than those of the units, and between the first and the last of
+ * these. */
+static bool are_runs_valid(const struct nm_units_moved *moved, const struct nm_units_order *order)
+{
+	uint64_t pages = 0, start = UINT64_MAX, end = 0, used = 0;
+
+	for (unsigned i = 0; i < order->count; i++) {
+		const struct nm_page_unit *unit = &order->units[i];
+		uint64_t unit_end = unit->address + (uint64_t)unit->pages * BASE_BYTES;
+		pages += unit->pages;
+		start = unit->address < start ? unit->address : start;
+		end = unit_end > end ? unit_end : end;
+	}
+	for (unsigned i = 0; i < moved->nr_runs; i++) {
+		const struct nm_moved_run *run = &moved->runs[i];
+		used += run->pages;
+		if (run->pages == 0 || run->address < start || run->address >= end ||
+		    run->pages > (end - run->address) / BASE_BYTES || !is_node(run->now_on))
+			return false;
+	}
+	return used <= pages && moved->tried_bytes <= 2 * pages * BASE_BYTES;
+}
+
+static bool are_outcomes_valid(const struct nm_units_moved *moved,
+			       const struct nm_units_order *order)
+{
+	for (unsigned i = 0; i < order->count; i++) {
+		const struct nm_unit_outcome *outcome = &moved->outcomes[i];
+		const struct nm_page_unit *unit = &order->units[i];
+		uint64_t most = unit->kind == NM_UNIT_POOL ? 0 : unit->pages;
+		if (outcome->error > 0 || outcome->next < unit->first || outcome->next > most)
+			return false;
 	}
 	return true;
 }
@@ -622,5 +687,5 @@ int nm_units_moved_unpack(struct nm_units_moved *moved, size_t size,
 	    size - outcomes != moved->nr_runs * sizeof(*moved->runs))
 		return -EPROTO;
 	memmove(moved->runs, end, moved->nr_runs * sizeof(*moved->runs));
-	return 0;
+	return are_runs_valid(moved, order) && are_outcomes_valid(moved, order) ? 0 : -EPROTO;
 }

@@ -192,6 +192,8 @@ static bool conclude(struct nm_worker_client *client, struct caller *caller, int
 	}
 	if (r > 0)
 		return false;
+	if (r < 0)
+		caller->call->body_size = 0;
 	*ret = r < 0 ? r : result;
 	caller->inside = false;
 	return true;

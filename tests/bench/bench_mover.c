@@ -83,8 +83,8 @@ static double move_bare(int to)
 	order.rooms[0] = (struct nm_page_room){.node = node, .memory = UINT64_MAX};
 	for (size_t i = 0; i < PAGES; i += BARE_CALL) {
 		for (size_t k = 0; k < BARE_CALL; k++)
-			order.units[k] =
-				(struct nm_page_unit){addresses[i + k], 1, NM_UNIT_BASE, -1, node};
+			order.units[k] = (struct nm_page_unit){
+				.address = addresses[i + k], .pages = 1, .from = -1, .to = node};
 		must(live_result(platform,
 				 platform->ops->units_move(platform, getpid(), start_ticks, &order,
 							   &outcome)),

@@ -173,8 +173,8 @@ static void write_worker(const char *folder)
 		.pages_most = 512,
 		.nr_rooms = 1,
 		.rooms = {{.node = 1, .memory = 1 << 30}},
-		.units = {{0x7f0000200000, 512, NM_UNIT_BLOCK, 0, 1},
-			  {0x7f0000600000, 3, NM_UNIT_BASE, -1, 1}},
+		.units = {{0x7f0000200000, 512, NM_UNIT_BLOCK, 0, 1, 0, 0},
+			  {0x7f0000600000, 3, NM_UNIT_BASE, -1, 1, 0, 0}},
 	};
 	static struct nm_ranges_order ranges = {
 		.count = 2,

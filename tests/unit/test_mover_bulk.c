@@ -218,7 +218,7 @@ TEST(rollback_respects_the_cpuset)
 TEST(rollback_respects_the_mappings)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = batch_back(3);
+	struct nm_page_batch *batch_new = batch_back(5);
 	const uint64_t bound = FAKE_BASE + 4 * (uint64_t)FAKE_SMALL;
 	const uint64_t pool = FAKE_BASE + FAKE_HUGE;
 
@@ -236,6 +236,9 @@ TEST(rollback_respects_the_mappings)
 	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 8, 2, 0};
 	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 100 * FAKE_SMALL, 3, 2, 0};
 	batch_new->back[2] = (struct nm_base_pages){pool, 2 * FAKE_PER_HUGE, 2, 0};
+	/* Base pages, where the process has mapped huge pages since. */
+	batch_new->back[3] = (struct nm_base_pages){pool + FAKE_SMALL, 3, 2, 0};
+	batch_new->back[4] = (struct nm_base_pages){pool, 3, 2, 0};
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 4 + 2);

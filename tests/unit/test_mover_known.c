@@ -187,6 +187,30 @@ TEST(test_order)
 	known_free(known);
 }
 
+/* A worker reads one process at a time: the one that it has begun goes first. */
+TEST(test_one_reading_at_a_time)
+{
+	const struct nm_known_limits limits = {.budget_ns = 1};
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	struct nm_known_entry *first = nm_known_ask(known, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
+	struct nm_known_entry *second = ask(known, FIRST_PID, SEC);
+
+	test->fake->read_ns = 1;
+	assert_true(nm_known_may_begin(known, first) && nm_known_may_begin(known, second));
+	assert_int_equal(read_once(test, known, first, &limits), -EAGAIN);
+	assert_true(nm_known_may_begin(known, first));
+	assert_false(nm_known_may_begin(known, second));
+	assert_ptr_equal(nm_known_unread(known, 2 * SEC), first);
+	/* The worker that had begun is gone: from the start, and then another process may be read.
+	 */
+	test->fake->maps_error = -ESTALE;
+	assert_int_equal(read_once(test, known, first, &limits), -EAGAIN);
+	assert_true(nm_known_may_begin(known, second));
+	assert_int_equal(read_once(test, known, first, &limits), -EPROTO);
+	known_free(known);
+}
+
 /* A result that took long to read is valid longer, and not read again at once. */
 TEST(test_long_reading)
 {

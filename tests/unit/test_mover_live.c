@@ -150,6 +150,32 @@ TEST(test_own_job)
 	}
 }
 
+/* An error is returned as it is, and nothing of an answer that there is not. */
+TEST(test_job_of_a_worker_that_ends)
+{
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = "/bin/true"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_autofree struct nm_units_order *order = calloc(1, sizeof(*order));
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
+	nm_autofree struct nm_ranges_moved *found = calloc(1, sizeof(*found));
+	const struct nm_ranges_order ranges = {.count = 1};
+
+	order->count = 2;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	uint64_t ticks = own_start_ticks(platform);
+	memset(moved, 0xff, sizeof(*moved));
+	int r = live_result(platform,
+			    platform->ops->units_move(platform, getpid(), ticks, order, moved));
+	assert_int_equal(r, -ECONNRESET);
+	assert_int_equal(moved->nr_tries, 0);
+	memset(found, 0xff, sizeof(*found));
+	r = live_result(platform,
+			platform->ops->ranges_move(platform, getpid(), ticks, &ranges, found));
+	assert_int_equal(r, -ECONNRESET);
+	assert_int_equal(found->nr_tries, 0);
+}
+
 static void *sleep_on(void *argument)
 {
 	for (;;)

@@ -14,21 +14,27 @@
 #define BLOCK 512U
 #define MIB ((uint64_t)1 << 20)
 
-/* The node of each page; pages of whole blocks move together. */
+/* The node of each page; pages of whole blocks move together. `repeats`: behind them there are the
+ * same pages, which do not move. */
 static struct machine {
 	int on[PAGES];
 	bool whole[PAGES / BLOCK];
 	int refuses[PAGES]; /* an error for which it does not move */
 	unsigned wheres, moves, calls_left;
 	uint64_t held_ns;
+	bool repeats;
 } machine;
 
 static int where(void *context, unsigned count, const uint64_t *addresses, int *ret)
 {
 	(void)context;
 	machine.wheres++;
-	for (unsigned i = 0; i < count; i++)
-		ret[i] = addresses[i] / 4096 < PAGES ? machine.on[addresses[i] / 4096] : -EFAULT;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t page = addresses[i] / 4096;
+		ret[i] = page < PAGES	   ? machine.on[page]
+			 : machine.repeats ? (page % 2 && page % BLOCK != BLOCK - 1 ? -ENOENT : 0)
+					   : -EFAULT;
+	}
 	return 0;
 }
 
@@ -40,6 +46,10 @@ static int move(void *context, unsigned count, const uint64_t *addresses, const 
 	*ret_held_ns = machine.held_ns;
 	for (unsigned i = 0; i < count; i++) {
 		size_t page = addresses[i] / 4096, first = page - page % BLOCK;
+		if (page >= PAGES) {
+			statuses[i] = nodes[i];
+			continue;
+		}
 		statuses[i] = machine.refuses[page] ? machine.refuses[page] : nodes[i];
 		if (machine.refuses[page])
 			continue;
@@ -53,7 +63,7 @@ static int move(void *context, unsigned count, const uint64_t *addresses, const 
 static bool has_time(void *context)
 {
 	(void)context;
-	return machine.calls_left > 0 && --machine.calls_left > 0;
+	return machine.calls_left > 0 && machine.calls_left-- > 0;
 }
 
 static const struct nm_page_calls calls = {where, move, has_time, NULL};
@@ -173,28 +183,105 @@ TEST(a_slow_call_ends_the_job)
 {
 	machine.held_ns = 11;
 	order.pages_most = 100;
-	add(NM_UNIT_BASE, 0, 1);
-	add(NM_UNIT_BASE, 1, 300);
+	add(NM_UNIT_BASE, 0, 300);
+	add(NM_UNIT_BASE, 300, 1);
 	perform();
-	expect("moved; left undone", "0+1 0>1");
+	expect("moved undone; left undone", "0+100 0>1");
+	assert_int_equal(moved.outcomes[0].next, 100);
 	assert_int_equal(machine.moves, 1);
 }
 
 /* The first page of the block has moved, and the others have not. */
-TEST(a_job_without_time_reports_what_it_did)
+TEST(a_job_without_time_reports_its_progress)
 {
-	machine.calls_left = 1;
-	add(NM_UNIT_BASE, 600, 1);
+	machine.calls_left = 0;
+	add(NM_UNIT_POOL, 512, BLOCK);
+	machine.whole[1] = true;
 	add(NM_UNIT_BLOCK, 0, BLOCK);
 	perform();
-	expect("moved; split moved undone", "600+1 0>1; 0+1 0>1");
+	expect("moved; split moved undone", "512+512 0>1; 0+1 0>1");
+	assert_int_equal(moved.outcomes[1].next, 1);
 	assert_int_equal(machine.on[0], 1);
 	assert_int_equal(machine.on[1], 0);
 	machine.calls_left = 1000;
 	order.units[0] = order.units[1];
+	order.units[0].first = 1;
 	order.count = 1;
 	perform();
 	expect("split moved", "1+511 0>1");
+}
+
+/* Repeats what is not done, from where it ended, as the mover does. */
+static void repeat(unsigned most)
+{
+	for (unsigned jobs = 0; order.count > 0; jobs++) {
+		unsigned kept = 0;
+		assert_true(jobs < most);
+		perform();
+		assert_true(moved.nr_runs <= NM_UNITS_MOST);
+		for (unsigned i = 0; i < order.count; i++) {
+			order.units[kept] = order.units[i];
+			order.units[kept].first = moved.outcomes[i].next;
+			kept += !moved.outcomes[i].done;
+		}
+		order.count = kept;
+	}
+}
+
+/* Whatever makes its calls slow, or pages stay: each job advances. */
+/* SECURITY: slow-calls, held-lock */
+TEST(no_unit_is_tried_for_ever)
+{
+	static const struct {
+		const char *name;
+		enum nm_unit_kind kind;
+		unsigned pages_most;
+		uint64_t held_ns;
+		int refuses; /* the first pages of it */
+		unsigned calls_left;
+	} rows[] = {
+		{"its first pages are pinned, and calls are slow", NM_UNIT_BLOCK, 64, 11, -EBUSY,
+		 99},
+		{"small calls, and all pages are pinned", NM_UNIT_BLOCK, 3, 1, -EBUSY, 999},
+		{"no time", NM_UNIT_BLOCK, 512, 1, 0, 0},
+		{"base pages, and no time", NM_UNIT_BASE, 64, 1, -EACCES, 0},
+	};
+
+	EACH_ROW(row, rows)
+	{
+		(void)set_up(NULL);
+		order.count = 0;
+		order.pages_most = row->pages_most;
+		machine.held_ns = row->held_ns;
+		for (unsigned page = 0; page < 64; page++)
+			machine.refuses[page] = row->refuses;
+		machine.on[511] = 2; /* no huge page */
+		add(row->kind, 0, BLOCK);
+		for (unsigned jobs = 0; !moved.outcomes[0].done || jobs == 0; jobs++) {
+			machine.calls_left = row->calls_left;
+			CHECK(row, jobs <= BLOCK);
+			perform();
+			order.units[0].first = moved.outcomes[0].next;
+		}
+		CHECK(row, machine.on[100] == 1 && machine.on[510] == 1);
+	}
+}
+
+/* The first pages of all blocks move alone, and every second page of the rest is elsewhere: there
+ * are more runs than an answer contains. */
+/* SECURITY: worker-socket */
+TEST(no_more_runs_are_made_than_an_answer_contains)
+{
+	const unsigned blocks = 50;
+
+	for (unsigned page = 0; page < PAGES; page++)
+		machine.on[page] = page % 2 && page % BLOCK != BLOCK - 1 ? -ENOENT : 0;
+	order.pages_most = NM_UNITS_MOST;
+	order.rooms[0].memory = order.rooms[0].huge = UINT64_MAX;
+	for (unsigned i = 0; i < blocks; i++)
+		add(NM_UNIT_BLOCK, (uint64_t)i * BLOCK, BLOCK);
+	machine.repeats = true;
+	repeat(20);
 }
 
 /* ---- ranges ---- */
@@ -396,6 +483,32 @@ TEST(an_answer_has_the_size_that_it_names)
 	assert_int_equal(nm_units_moved_unpack(&moved, size, &order), -EPROTO);
 	moved = packed;
 	moved.nr_tries = NM_TRIES_MOST + 1;
+	assert_int_equal(nm_units_moved_unpack(&moved, size, &order), -EPROTO);
+	static const struct {
+		const char *name;
+		struct nm_moved_run run;
+	} runs[] = {
+		{"none", {600 * 4096, 0, 0, 1}},
+		{"before the first", {UINT64_MAX - 4095, 1, 0, 1}},
+		{"behind the last", {600 * 4096, 2, 0, 1}},
+		{"more than the units", {0, 514, 0, 1}},
+		{"no node", {600 * 4096, 1, 0, -1}},
+		{"a number that wraps", {4096, UINT32_MAX, 0, 1}},
+	};
+	EACH_ROW(row, runs)
+	{
+		moved = packed;
+		((struct nm_moved_run *)(moved.outcomes + 2))[0] = row->run;
+		CHECK(row, nm_units_moved_unpack(&moved, size, &order) == -EPROTO);
+	}
+	moved = packed;
+	moved.tried_bytes = 3 * 513 * 4096;
+	assert_int_equal(nm_units_moved_unpack(&moved, size, &order), -EPROTO);
+	moved = packed;
+	moved.outcomes[0].error = 5;
+	assert_int_equal(nm_units_moved_unpack(&moved, size, &order), -EPROTO);
+	moved = packed;
+	moved.outcomes[1].next = 2;
 	assert_int_equal(nm_units_moved_unpack(&moved, size, &order), -EPROTO);
 	moved = packed;
 	moved.count = 3;
