@@ -12,7 +12,7 @@ has_attribute() { getfattr --only-values -n user.numa-migrd "$SERVED" 2>/dev/nul
 # Lines of memory that the service has gone through in three seconds.
 # shellcheck disable=SC2016
 readonly SPEED='count() { od -An -v -t u8 /dev/shm/grind.$(systemctl show -P MainPID served) |
-	tr -s " " "\n" | awk "{ sum += \$1 } END { print sum }"; }
+	tr -s " " "\n" | awk "{ sum += \$1 } END { printf \"%.0f\", sum }"; }
 	before=$(count); sleep 3; echo $(($(count) - before))'
 
 trial() { # PERIODS: its result
