@@ -245,7 +245,7 @@ static void check_thread(const struct scene *row, const struct nm_step *asked, u
 	CHECK(row, thread->node_from == asked->node_from && thread->node_to == asked->node_to);
 	CHECK(row, thread->alive == !gone);
 	CHECK(row, gone || row->share == 0.89 || thread->ran_on_node == arrived);
-	CHECK(row, gone || thread->accesses_after == all * row->intervals);
+	CHECK(row, gone || (double)thread->accesses_after == all * row->intervals);
 	CHECK(row, gone || all == 0 ? isnan(thread->local_after)
 				    : fabs(thread->local_after - at / all) < 1e-9);
 	if (gone || !row->feedback || row->verdict == CANCELLED)
