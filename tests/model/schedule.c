@@ -145,6 +145,11 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 		cpu = idle_anywhere(sim, task);
 		if (cpu < 0 && task->mask)
 			cpu = free_cpu_for(sim, task);
+		else if (cpu >= 0) {
+			int node = nm_sim_node_of(sim, cpu);
+			task = nm_sim_choose(sim, task, node);
+			cpu = nm_sim_idle_in(sim, task, node);
+		}
 	}
 	if (cpu >= 0)
 		nm_sim_move(sim, task, cpu);
