@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The storage behind the table of pages (memory.h). Buckets of three pages take two cache lines each for up to five
+ * The storage behind the table of pages (memory.h). Buckets of three pages take two cache lines each for up to 13
  * nodes. The hash of a page selects its bucket, so that a lookup costs one cache miss. If a bucket
  * is full, further pages overflow to the buckets after it, and it counts them, so that a search
  * knows when to stop.
@@ -27,7 +27,7 @@ enum {
 
 struct nm_bucket {
 	uint64_t key[NM_WAYS];				/* 0: free */
-	uint16_t thread[NM_WAYS][NM_PAGE_SUBBLOCKS][2]; /* the latest, and the one before */
+	uint16_t thread[NM_WAYS][NM_PAGE_SUBBLOCKS]; /* the latest */
 	uint16_t home[NM_WAYS], previous[NM_WAYS];	/* node + 1; 0: not known */
 	uint16_t seen[NM_WAYS], barred[NM_WAYS]; /* last access, and end of the bar; seconds */
 	uint8_t stamp[NM_WAYS][NM_PAGE_SUBBLOCKS];	/* last access of the sub-block, seconds */
