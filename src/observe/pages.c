@@ -204,7 +204,8 @@ static struct nm_slot entry_for(struct nm_pages *pages, uint64_t key, uint64_t h
 	return slot;
 }
 
-/* The entries that count an access: its page and, if that is huge, a part of it. */
+/* The entries that count an access: its page and, if that is huge or the physical page is known,
+ * one for what threads share. */
 struct visit {
 	uint64_t page_key, page_home, part_key, part_home;
 };
@@ -242,9 +243,10 @@ static struct visit prepare_visit(const struct nm_pages *pages, const struct nm_
 
 	visit.page_home = nm_bucket_of(pages, visit.page_key);
 	fetch_both(pages, visit.page_home);
-	if (touch->page.size == NM_PAGE_4K || touch->thread == 0)
+	if (touch->thread == 0 || (touch->page.size == NM_PAGE_4K && !touch->physical_address))
 		return visit;
-	visit.part_key = nm_page_key(&touch->page, NM_PAGE_PART);
+	visit.part_key = touch->physical_address ? nm_physical_key(touch->physical_address)
+						 : nm_page_key(&touch->page, NM_PAGE_PART);
 	visit.part_home = nm_bucket_of(pages, visit.part_key);
 	fetch_both(pages, visit.part_home);
 	return visit;
@@ -295,7 +297,7 @@ static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
 		return finding;
 	count_access(pages, slot, now_s, touch);
 	slot.bucket->seen[slot.way] = (uint16_t)now_s;
-	if (touch->page.size == NM_PAGE_4K && touch->thread)
+	if (!visit->part_key && touch->thread)
 		finding.partner = note_thread(slot, now_s, touch);
 	/* Threads before pages: see struct nm_page_touch. */
 	if (touch->passing)
