@@ -40,15 +40,18 @@ static double rank_of(const struct nm_sim *sim, const struct nm_sim_task *task, 
 	return 0;
 }
 
-struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int node)
+struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int cpu)
 {
 	struct nm_sim_task *best = task;
+	int here = nm_sim_node_of(sim, task->cpu), node = nm_sim_node_of(sim, cpu);
 	double least = rank_of(sim, task, node);
-	int here = nm_sim_node_of(sim, task->cpu);
-	for (size_t i = 0; i < sim->nr_live && sim->options.choice != NM_SIM_CHOOSE_NONE; i++) {
+	if (sim->options.choice == NM_SIM_CHOOSE_NONE || here == node)
+		return task;
+	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *other = sim->live[i];
-		if (nm_sim_node_of(sim, other->cpu) != here || sim->nr_runnable[other->cpu] < 2 ||
-		    !nm_sim_is_awake(sim, other) || nm_sim_idle_in(sim, other, node) < 0)
+		if (nm_sim_node_of(sim, other->cpu) != here || !nm_sim_is_awake(sim, other) ||
+		    sim->nr_runnable[other->cpu] < sim->nr_runnable[task->cpu] ||
+		    !nm_sim_may_run(sim, other, cpu))
 			continue;
 		double rank = rank_of(sim, other, node);
 		if (rank < least) {

@@ -265,8 +265,9 @@ double nm_sim_hit_ns(const struct nm_sim *sim);
 
 /* ---- choice.c: the papers' kernels ---- */
 
-/* Returns the thread that moves to the node instead of the waiting task, or the task. */
-struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int node);
+/* Returns the thread that moves to the CPU of another node: the waiting task, or one that the option
+ * prefers of those whose CPUs are as crowded. */
+struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int cpu);
 
 /* ---- gather.c: cache-aware scheduling ---- */
 

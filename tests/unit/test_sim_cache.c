@@ -110,9 +110,10 @@ TEST(test_the_kernel_chooses_among_waiting_threads)
 		steps(sim, 1);
 		nm_sim_move(sim, sim->live[0], 3);
 		nm_sim_move(sim, sim->live[1], 3);
-		assert_ptr_equal(nm_sim_choose(sim, sim->live[0], 2), sim->live[0]);
+		assert_ptr_equal(nm_sim_choose(sim, sim->live[0], 16), sim->live[0]);
 		sim->options.choice = cases[i].choice;
-		assert_ptr_equal(nm_sim_choose(sim, sim->live[0], 2), sim->live[cases[i].moves]);
+		assert_ptr_equal(nm_sim_choose(sim, sim->live[0], 4), sim->live[0]);
+		assert_ptr_equal(nm_sim_choose(sim, sim->live[0], 16), sim->live[cases[i].moves]);
 		nm_sim_free(sim);
 	}
 	nm_sim_workload_clear(&workload);
