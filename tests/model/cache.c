@@ -9,9 +9,9 @@
  * behavior: is it √2?" (Computing Frontiers 2006). It is applied up to a factor of four in size, in
  * both directions; a thread whose own block fits has the fewest misses.
  *
- * Coherence: what a neighbour has written last is in its cache. Under the same cache the access
- * hits. Otherwise the line comes from the neighbour's node, as late as from the memory there, which
- * is what Molka, Hackenberg, Schöne and Müller found for modified lines of Nehalem ("Memory
+ * Coherence: lines of a neighbour's block are in its cache. Under the same cache the access
+ * hits. Otherwise the line comes from the neighbour's node, as late as from the memory there, as
+ * Molka, Hackenberg, Schöne and Müller found it for modified lines of Nehalem ("Memory
  * performance and cache coherency effects", PACT 2009). The share of accesses that write waits for
  * the invalidation, too: another way there and back.
  */

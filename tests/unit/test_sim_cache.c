@@ -60,8 +60,8 @@ TEST(test_threads_compete_for_the_cache)
 	nm_sim_machine_free(machine);
 }
 
-/* What a neighbour has written hits under its cache; elsewhere it comes from the neighbour's node,
- * and its invalidation costs. */
+/* A neighbour's line hits under the same cache; elsewhere it comes from the neighbour's node, and its
+ * invalidation costs. */
 TEST(test_neighbours_pass_lines)
 {
 	static const unsigned gathered[] = {2, 2}, spread[] = {2, 3};
