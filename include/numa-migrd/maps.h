@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a process that may move, by the kernel's text about it: status, maps and numa_maps
- * in /proc/PID (proc(5), numa(7)). Their contents are not trusted. Pure.
+ * The memory of a process that may move, by the kernel's text about it: maps and numa_maps in
+ * /proc/PID (proc(5), numa(7)). Their contents are not trusted. Pure.
  */
 #ifndef NUMA_MIGRD_MAPS_H
 #define NUMA_MIGRD_MAPS_H
@@ -86,8 +86,6 @@ void nm_node_pages_add(struct nm_node_pages *pages, const char *line, uint64_t p
 /* The memory that may move, by the configuration. */
 struct nm_maps_rules {
 	bool move_bound, move_shared;
-	uint64_t rss_bytes; /* maximum resident memory of a process without hugetlb pages, because
-			     * the kernel reads its mappings for long; 0: no limit */
 };
 
 /* Why memory stays where it is. */
@@ -95,12 +93,9 @@ enum nm_maps_rule {
 	NM_MAPS_MOVES,	 /* no rule refuses */
 	NM_MAPS_UNKNOWN, /* numa_maps does not describe it, or its description was cut short */
 	NM_MAPS_EMPTY,
-	NM_MAPS_BOUND,	   /* its owner has set its location */
-	NM_MAPS_SHARED,	   /* other processes can map it */
-	NM_MAPS_FILE,	   /* of a file */
-	NM_MAPS_EXITED,	   /* the process has no memory any more */
-	NM_MAPS_TOO_LARGE, /* the process exceeds rss_bytes */
-	NM_MAPS_TOO_MANY   /* it exceeds NM_MAPPINGS_MOST */
+	NM_MAPS_BOUND,	/* its owner has set its location */
+	NM_MAPS_SHARED, /* other processes can map it */
+	NM_MAPS_FILE	/* of a file */
 };
 
 /* Returns the rule that refuses to move the pages of a mapping. Pages of a private mapping are its
@@ -108,12 +103,9 @@ enum nm_maps_rule {
  * those. Pure. */
 enum nm_maps_rule nm_mapped_rule(const struct nm_mapped *mapped, const struct nm_maps_rules *rules);
 
-/* Returns whether no rule refuses pages that are in the mapping by now. Pure. */
-static inline bool nm_mapped_may_move(const struct nm_mapped *mapped,
-				      const struct nm_maps_rules *rules)
+/* Returns whether a mapping with this rule, or pages that are in it by now, may move. */
+static inline bool nm_maps_may_move(uint8_t rule)
 {
-	enum nm_maps_rule rule = nm_mapped_rule(mapped, rules);
-
 	return rule == NM_MAPS_MOVES || rule == NM_MAPS_EMPTY;
 }
 
@@ -124,6 +116,7 @@ struct nm_maps {
 	struct nm_mapped *items; /* ascending and disjoint */
 	size_t count, capacity;
 	bool described; /* the lines are those of numa_maps */
+	bool complete;	/* there are no more */
 	size_t next;	/* the first mapping that further lines of numa_maps may describe */
 	size_t used;
 	bool overlong; /* the end of the current line is lost */
@@ -137,23 +130,5 @@ int nm_maps_add(struct nm_maps *maps, const char *piece, size_t length);
  */
 void nm_maps_end_file(struct nm_maps *maps);
 void nm_maps_clear(struct nm_maps *maps);
-/* Returns the ranges that may move; adjacent ones with pages of one size are merged. The caller
- * frees the array. Pure. */
-void nm_maps_ranges(const struct nm_maps *maps, const struct nm_maps_rules *rules,
-		    struct nm_range **ret, size_t *ret_count);
-
-/* ---- at once ---- */
-
-struct nm_maps_text {
-	const char *status, *maps, *numa_maps;
-};
-
-/*
- * Returns the ranges that may move, which the caller frees, and NM_MAPS_MOVES; or no ranges, and
- * the rule that refuses: of several, the one that refuses most pages. The status is that of a
- * thread that has not exited. Returns 0, or -EINVAL if it is damaged. Pure.
- */
-int nm_maps_judge(const struct nm_maps_text *text, const struct nm_maps_rules *rules,
-		  struct nm_range **ret, size_t *ret_count, enum nm_maps_rule *ret_rule);
 
 #endif

@@ -33,7 +33,7 @@ struct nm_page_batch {
 	 * no steps. */
 	bool bulk;
 	int16_t to;
-	/* Instead, also with `bulk`: these pages go back to the nodes that they were on, except
+	/* Instead, without `bulk`: these pages go back to the nodes that they were on, except
 	 * those that are no longer where they were moved to. Owned. */
 	struct nm_base_pages *back;
 	size_t nr_back;
@@ -52,8 +52,8 @@ struct nm_page_batch {
 	uint64_t
 		stayed_bytes; /* of a bulk batch: not moved by the kernel, or the pool is used up */
 	/*
-	 * The pages that were moved, with the node where they were, also if the batch ended early;
-	 * each page occurs once. Pages that moved together with a huge page that the kernel then
+	 * Without `bulk`: the pages that were moved, with the node where they were, also if the
+	 * batch ended early; each page occurs once. Pages that moved together with a huge page that the kernel then
 	 * split may be missing. NULL: none. Owned. base_pages_lost: number of pages beyond 65,536
 	 * runs.
 	 */

@@ -53,6 +53,8 @@ struct nm_page_step {
 			     like all others that moved */
 	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
 			     unknown */
+	bool done;	  /* used internally by the mover, as is `next`: base pages that are done */
+	uint16_t next;
 	int error;	  /* negative errno if FAILED; -ENOSPC if REFUSED for lack of memory */
 };
 

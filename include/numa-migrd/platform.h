@@ -23,7 +23,7 @@
 
 struct nm_platform;
 
-/* The result of a call of the mover that is in progress. Not an errno. */
+/* The result of a job of the mover that is in progress. Not an errno. */
 #define NM_CALL_BEGUN INT_MIN
 
 /* Called for each name in a directory except "." and "..". A negative return value ends the
@@ -75,10 +75,12 @@ static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 
 struct nm_node_pages;
 struct nm_worker_news;
-struct nm_worker_range;
-struct nm_worker_found;
-struct nm_worker_moved;
-struct nm_page_round;
+struct nm_mappings_order;
+struct nm_mappings_piece;
+struct nm_units_order;
+struct nm_units_moved;
+struct nm_ranges_order;
+struct nm_ranges_moved;
 struct nm_worker_counts;
 struct nm_unresponsive_list;
 
@@ -172,57 +174,32 @@ struct nm_platform_ops {
 	void (*query_progress)(struct nm_platform *platform);
 
 	/*
-	 * Functions for reading maps or numa_maps of a process or thread, below its /proc
-	 * directory, in pieces. read_maps reads for at most budget_ns and returns at most `size`
-	 * bytes, or 0 at the end of the file. *ret_held_ns is the time spent in the kernel, without
-	 * the transfer. The caller closes the fd with close. Called only by the mover.
+	 * The jobs of the mover (page_jobs.h), about a process that is identified by the number and
+	 * start time of one of its threads that has not exited (0: any thread with this number).
+	 * They return 0, or a negative errno: -ESRCH, also if the number was reused by the time of
+	 * the call; -EROFS for moves in a dry run; -ETIMEDOUT or -EALREADY as in worker.h. Or they
+	 * return NM_CALL_BEGUN: then the arguments and the places for results belong to the
+	 * platform until pages_poll returns true or pages_cancel is called, and no further job may
+	 * begin. A job ends after at most NM_WORKER_DEADLINE_NS.
 	 *
-	 * These and the following functions, as far as only the mover calls them, may return
-	 * NM_CALL_BEGUN. The arguments and the places for results then belong to the platform until
-	 * pages_poll returns true or pages_cancel is called, and no further call may begin. Calls
-	 * end after at most NM_WORKER_DEADLINE_NS, with -ETIMEDOUT or -EALREADY as in worker.h.
+	 * mappings_read reads the mappings in pieces; *ret_held_ns is the time that it took,
+	 * without the transfer. units_move and ranges_move move pages; after an error, only the
+	 * tries in *ret are valid. Each try drains the per-CPU lists of every CPU and waits for all
+	 * of them.
 	 */
-	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
-	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,
-			     size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
-
+	int (*mappings_read)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			     const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
+			     uint64_t *ret_held_ns);
+	int (*units_move)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			  const struct nm_units_order *order, struct nm_units_moved *ret);
+	int (*ranges_move)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   const struct nm_ranges_order *order, struct nm_ranges_moved *ret);
 	/*
-	 * Queries the node of each of `count` pages of a process (move_pages(2) without target
-	 * nodes). ret[i] is the kernel's node number, or a negative errno for a page that is not in
-	 * memory. The process is identified by the number and start time of one of its threads that
-	 * has not exited (start time 0: any thread with this number). Returns -ESRCH if the number
-	 * was reused by the time of the call. Callers pass pages in batches, because each call
-	 * looks up and locks the process. Called only by the mover.
-	 */
-	int (*pages_where)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			   unsigned count, const uint64_t *addresses, int *ret);
-
-	/*
-	 * Finds pages of a process that are in memory, and the node of each; the process is
-	 * identified as for pages_where. The ranges are ascending and consist of whole pages of
-	 * `page_bytes`; there are at most NM_WORKER_RANGES_MOST. The search processes them in order
-	 * until it has found NM_WORKER_PAGES_MOST pages or budget_ns has elapsed. Returns 0 or a
-	 * negative errno. Called only by the mover.
-	 */
-	int (*pages_find)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			  unsigned nr_ranges, const struct nm_worker_range *ranges,
-			  uint64_t budget_ns, struct nm_worker_found *ret);
-
-	/*
-	 * Moves pages of such a process that no other process maps, each to its node
-	 * (nm_round_perform()). *round is copied, but not its arrays. Returns 0 or a negative
-	 * errno; -EROFS in a dry run. On failure only ret->tries is filled in, if the worker has
-	 * answered. Each try drains the per-CPU lists of every CPU and waits for all of them.
-	 * Called only by the mover.
-	 */
-	int (*pages_round)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			   const struct nm_page_round *round, struct nm_worker_moved *ret);
-	/*
-	 * Returns true, and the result in *ret, if the call in progress has ended. NULL if no call
+	 * Returns true, and the result in *ret, if the job in progress has ended. NULL if no job
 	 * returns NM_CALL_BEGUN. Called only by the mover.
 	 */
 	bool (*pages_poll)(struct nm_platform *platform, int *ret);
-	/* Abandons the call in progress, if there is one. NULL as for pages_poll. Called only by
+	/* Abandons the job in progress, if there is one. NULL as for pages_poll. Called only by
 	 * the mover, when it ends. */
 	void (*pages_cancel)(struct nm_platform *platform);
 

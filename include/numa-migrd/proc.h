@@ -15,6 +15,14 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/platform.h"
 
+/* The oldest kernel on which numa-migrd is tested. */
+#define NM_KERNEL_MAJOR 6
+#define NM_KERNEL_MINOR 1
+#define NM_KERNEL_RELEASE_PATH "proc/sys/kernel/osrelease"
+
+/* Returns whether a release, as in uname(2), is older; false for one that is not understood. Pure. */
+bool nm_kernel_is_too_old(const char *release);
+
 #define NM_PROC_NICE_LOWEST 19
 #define NM_PROC_KTHREAD 0x00200000U	/* PF_KTHREAD in field 9 of stat */
 #define NM_PROC_BEFORE_EXEC 0x00000040U /* PF_FORKNOEXEC: it was forked, and has executed nothing  \

@@ -10,9 +10,9 @@
  *
  * A request is a job, in which the worker blocks. Between two system calls it looks at its
  * connection, and before each one that names a process by its number, and after the last, at the
- * start time of that process. A query is answered by one job. A migration takes several: the daemon
- * reads the mappings, applies the rules, and has pages found and moved. All jobs have one deadline.
- * The daemon ends one by closing the connection, and kills nothing.
+ * start time of that process. All jobs have one deadline; the larger ones (page_jobs.h) begin
+ * nothing after half of it, and answer with their progress. The daemon ends one by closing the
+ * connection, and kills nothing.
  */
 #ifndef NUMA_MIGRD_WORKER_H
 #define NUMA_MIGRD_WORKER_H
@@ -23,135 +23,73 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/page_jobs.h"
 
-#define NM_WORKER_VERSION 6U
+#define NM_WORKER_VERSION 7U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
-#define NM_WORKER_TEXT_MOST 16384U
 
 enum nm_worker_act {
 	NM_WORKER_HELLO = 1, /* result: the worker's PID */
 	NM_WORKER_WHERE,     /* addresses → statuses (move_pages(2) without nodes) */
-	NM_WORKER_ROUND,     /* addresses, nodes → struct nm_worker_moved (move_pages(2)) */
-	NM_WORKER_OPEN_MAPS, /* file → its descriptor, by SCM_RIGHTS */
-	NM_WORKER_READ_MAPS, /* that descriptor, maximum size, time → text; empty at its end */
-	NM_WORKER_FIND,	     /* ranges, time → struct nm_worker_found */
-	NM_WORKER_COUNT,     /* → struct nm_node_pages, from numa_maps */
-	NM_WORKER_SAMPLE,    /* → struct nm_node_pages, of some pages */
-	NM_WORKER_IDENTIFY,  /* result: the program, a number in nm_excluded_programs, from maps */
+	NM_WORKER_MAPPINGS, /* struct nm_mappings_order → nm_mappings_piece; -ESTALE: from the start
+			     */
+	NM_WORKER_UNITS,    /* struct nm_units_order → nm_units_moved */
+	NM_WORKER_RANGES,   /* struct nm_ranges_order → nm_ranges_moved */
+	NM_WORKER_COUNT,    /* → struct nm_node_pages, from numa_maps */
+	NM_WORKER_SAMPLE,   /* → struct nm_node_pages, of some pages */
+	NM_WORKER_IDENTIFY, /* result: the program, a number in nm_excluded_programs, from maps */
 };
 
-enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
-
-/* Followed by `count` addresses of 8 bytes (WHERE, ROUND) and `count` nodes of 4 bytes (ROUND), or
- * by `count` ranges (FIND). */
+/* Followed by the arguments: `count` addresses of 8 bytes, or a struct without the unused end of
+ * its array. */
 struct nm_worker_request {
 	uint32_t version;
 	uint32_t act;
 	int32_t pid;	      /* a thread that has not exited */
-	uint32_t count;	      /* pages; FIND: ranges; READ_MAPS: maximum number of bytes */
+	uint32_t count;	      /* addresses; 0 for other requests */
 	uint64_t start_ticks; /* of that thread; -ESRCH if it differs */
-	/* READ_MAPS, FIND: no further piece is read after this time. ROUND: slow_ns, last_offset */
-	uint64_t budget_ns, last_offset;
-	uint64_t file; /* OPEN_MAPS: enum nm_maps_file */
 };
 
-/* Followed by `bytes` bytes: statuses, text, or a struct. */
+/* Followed by `bytes` bytes: statuses, or a struct (nm_units_moved as it was packed). */
 struct nm_worker_reply {
 	uint32_t version;
 	int32_t result; /* return value of the call, or a negative errno */
 	uint32_t bytes;
 	uint32_t zero;
-	uint64_t held_ns; /* duration of the call, without the transfer */
+	uint64_t held_ns; /* duration of the job, without the transfer */
 };
 
-/* A range of whole pages of one size to search, with the maximum number of pages that are in memory
- * (0: unknown). Ranges are in ascending order. */
-#define NM_WORKER_RANGES_MOST 256U
-#define NM_WORKER_PAGE_BYTES_MOST ((uint64_t)16 << 30)
-struct nm_worker_range {
-	uint64_t start, end, page_bytes, resident;
-};
-
-/* The answer to FIND: the pages that are in memory, in ascending order, and the node of each. */
-struct nm_worker_found {
-	uint64_t next; /* everything below has been searched */
-	uint32_t count, zero;
-	uint64_t addresses[NM_WORKER_PAGES_MOST];
-	int32_t nodes[NM_WORKER_PAGES_MOST];
-};
-
-/* The answer to ROUND, of NM_WORKER_MOVED_BYTES(count) bytes. */
-struct nm_worker_moved {
-	struct nm_worker_try {
-		uint64_t held_ns;
-		uint32_t pages, zero; /* pages 0: not made */
-	} tries[2];
-	struct {
-		int32_t node; /* where the page is now, or the negative errno for which it stays */
-		int32_t last; /* the same at last_offset; without one as `node` */
-	} pages[NM_WORKER_PAGES_MOST];
-};
-#define NM_WORKER_MOVED_BYTES(count)                                                               \
-	(offsetof(struct nm_worker_moved, pages) +                                                 \
-	 (count) * sizeof(((struct nm_worker_moved *)0)->pages[0]))
-
-#define NM_WORKER_REQUEST_MOST                                                                     \
-	(sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * UINT64_C(12))
-#define NM_WORKER_BODY_MOST sizeof(struct nm_worker_found)
+#define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + sizeof(struct nm_units_order))
+#define NM_WORKER_BODY_MOST sizeof(struct nm_units_moved)
+_Static_assert(sizeof(struct nm_ranges_order) <= sizeof(struct nm_units_order), "ranges fit");
+_Static_assert(NM_WORKER_PAGES_MOST *UINT64_C(8) <= sizeof(struct nm_units_order), "pages fit");
 _Static_assert(NM_WORKER_PAGES_MOST *UINT64_C(4) <= NM_WORKER_BODY_MOST, "statuses fit");
-_Static_assert(NM_WORKER_TEXT_MOST <= NM_WORKER_BODY_MOST, "text fits");
-_Static_assert(sizeof(struct nm_worker_moved) <= NM_WORKER_BODY_MOST, "moved pages fit");
-_Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <=
-		       NM_WORKER_PAGES_MOST * UINT64_C(12),
-	       "ranges fit");
+_Static_assert(sizeof(struct nm_mappings_piece) <= NM_WORKER_BODY_MOST, "mappings fit");
+_Static_assert(sizeof(struct nm_node_pages) <= NM_WORKER_BODY_MOST, "counts fit");
+_Static_assert(NM_WORKER_BODY_MOST <= 128U << 10, "a message that the socket takes");
 
-/* A parsed request; the arrays are within the message. */
+/* A parsed request; the arguments are within the message. */
 struct nm_worker_order {
 	struct nm_worker_request request;
 	const uint64_t *addresses;
-	const int32_t *nodes;
-	const struct nm_worker_range *ranges;
+	const struct nm_mappings_order *mappings;
+	const struct nm_units_order *units;
+	const struct nm_ranges_order *ranges;
 };
 
 /*
- * Parses a message of `length` bytes (aligned to 8), received with or without a descriptor. Returns
- * 0, -EPROTO for another version, or -EINVAL for a malformed request. Pure. Called by the worker.
+ * Parses a message of `length` bytes (aligned to 8). Returns 0, -EPROTO for another version, or
+ * -EINVAL for a malformed request. Pure.
  */
-int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret);
-
-/* Pages of a process to move, each to its node, by the kernel's number. */
-struct nm_page_round {
-	unsigned count;
-	const uint64_t *addresses;
-	const int *nodes;
-	uint64_t last_offset; /* also query the node at each address + last_offset; 0: do not */
-	uint64_t slow_ns;     /* no second try if the first one took longer */
-};
-
-/* The calls of a round: move_pages(2) without nodes, and with them. They return what the kernel
- * does, or a negative errno. */
-struct nm_round_calls {
-	int (*where)(void *context, unsigned count, const uint64_t *addresses, int *ret_statuses);
-	int (*move)(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
-		    int *statuses, uint64_t *ret_held_ns);
-	void *context;
-};
-
-/*
- * Moves the pages, queries those for which the kernel reported no status, and tries once more, in
- * the opposite order, those that did not move and still may. Returns 0, or the negative errno of
- * the first try if it concerns the process, in which case only `tries` is valid. Called by the
- * worker, by the model of a machine and by tests.
- */
-int nm_round_perform(const struct nm_page_round *round, const struct nm_round_calls *calls,
-		     struct nm_worker_moved *ret);
+int nm_worker_parse(const void *message, size_t length, struct nm_worker_order *ret);
 
 /* ---- the daemon's side ---- */
 
-/* COUNT, SAMPLE and IDENTIFY make no further system call after this time (-ETIMEDOUT), FIND
- * answers with what it has found, and no job after the client has closed the connection. */
+/* COUNT, SAMPLE and IDENTIFY make no further system call after this time (-ETIMEDOUT), UNITS and
+ * RANGES begin no further group of calls, and no job makes one after the client has closed the
+ * connection. */
 #define NM_WORKER_JOB_NS (1 * NM_NSEC_PER_SEC)
 /* A worker that misses this deadline is abandoned. One that is starting may take longer for its
  * first reply. */
@@ -221,17 +159,14 @@ void nm_worker_client_start(struct nm_worker_client *client);
 /* A request, and the buffers for its reply. */
 struct nm_worker_call {
 	struct nm_worker_request request; /* the client sets version, pid and start_ticks */
-	uint32_t pid;			  /* a thread of the process; 0: see `directory` */
-	int directory;			  /* /proc/PID, used if pid is 0 */
+	uint32_t pid;			  /* a thread of the process */
 	uint64_t start_ticks;		  /* required start time; 0: any process with this number */
-	const uint64_t *addresses;
-	const int *nodes;
-	const struct nm_worker_range *ranges;
-	int fd; /* descriptor to send, or -1 */
+	const void *arguments;
+	size_t arguments_size;
 	void *body;
-	size_t body_size; /* size of the buffer; then the number of bytes received */
+	size_t body_size; /* size of the buffer; then the number of bytes received, 0 without a
+			     reply */
 	uint64_t held_ns; /* from the reply; 0 without a reply */
-	int ret_fd;	  /* descriptor received, or -1; the caller closes it */
 };
 
 /*

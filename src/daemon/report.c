@@ -31,12 +31,29 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	emit(daemon, &entry);
 }
 
+/* Everything is tried nevertheless: distributions add functions to older kernels. */
+static void report_old_kernel(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	char release[128];
+
+	if (platform->ops->read_file(platform, NM_ROOT, NM_KERNEL_RELEASE_PATH, release,
+				     sizeof(release)) <= 0 ||
+	    !nm_kernel_is_too_old(release))
+		return;
+	release[strcspn(release, "\n")] = '\0';
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "Linux %s is older than %d.%d: numa-migrd is not tested with it", release,
+		  NM_KERNEL_MAJOR, NM_KERNEL_MINOR);
+}
+
 void nm_report_start(struct nm_daemon *daemon)
 {
 	const struct nm_view view = nm_views_of(daemon);
 	struct nm_entry entry;
 	nm_entry_start(&entry, &view, daemon->seed);
 	emit(daemon, &entry);
+	report_old_kernel(daemon);
 }
 
 const char *nm_injection_failure_effect(struct nm_daemon *daemon)

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Processes one batch, call by call: reads what it needs to know of the process, selects the pages
- * to move, and records the results. */
-#include <string.h>
-
+/* Processes one batch, step by step: reads what it needs to know of the process, and moves some of
+ * the pages. */
 #include "mover_internal.h"
 
-#define CHECK_NS NM_NSEC_PER_SEC	   /* how often the thread named by calls is checked */
-#define HUGE_MOST (NM_PACE_PAGES_MOST / 2) /* a query contains two addresses for each huge page */
-
-static enum nm_pace_class class_of(const struct nm_page_step *step)
-{
-	return step->bytes > NM_SMALL_PAGE ? NM_PACE_HUGE : NM_PACE_SMALL;
-}
+#define CHECK_NS NM_NSEC_PER_SEC /* how often the thread named by jobs is checked */
 
 /* ---- the process ---- */
 
@@ -48,101 +40,9 @@ static int look_up(struct nm_mover *mover, uint64_t now)
 		return 0;
 	if (nm_known_rests(entry, now))
 		return entry->error ? entry->error : -ESTALE;
+	if (!nm_known_may_begin(&mover->known, entry))
+		return -ESTALE;
 	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
-}
-
-/* ---- base pages and huge pages ---- */
-
-static void collect(struct nm_mover *mover)
-{
-	struct nm_work *work = &mover->work;
-	struct nm_call *call = &mover->call;
-	struct nm_page_batch *batch = work->batch;
-	uint64_t taken = 0;
-
-	for (call->count = 0; work->next < batch->count && call->count < call->pages_most;
-	     work->next++) {
-		struct nm_page_step *step = &batch->steps[work->next];
-		struct nm_unit *unit = &call->units[call->count];
-		if (class_of(step) != call->class ||
-		    (taken > 0 && taken + step->bytes > call->bytes_most))
-			break;
-		if (!nm_step_may_move(&mover->rules, work, step, unit)) {
-			step->fate = NM_PAGE_FATE_REFUSED;
-			continue;
-		}
-		unit->step = work->next;
-		taken += step->bytes;
-		call->count++;
-	}
-}
-
-/* Returns whether the page is to be moved. If not, sets the fate of its step. */
-static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
-{
-	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
-
-	step->found_on = nm_node_index(&mover->rules, unit->was);
-	if (unit->was < 0)
-		nm_step_failed(step, unit->was);
-	else if (!nm_step_is_where_seen(step, unit, step->found_on))
-		step->fate = NM_PAGE_FATE_ELSEWHERE;
-	else if (nm_mover_take_room(mover, step->to, unit->bytes, unit->pool))
-		return true;
-	else
-		nm_step_lacks_room(step);
-	return false;
-}
-
-static int settle(struct nm_mover *mover, int r)
-{
-	struct nm_mover_counts *counts = &mover->counts;
-	const struct nm_call *call = &mover->call;
-
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < call->count; i++) {
-		const struct nm_unit *unit = &call->units[i];
-		struct nm_page_step *step = &mover->work.batch->steps[unit->step];
-		if (call->moved.pages[i].node != unit->to) {
-			nm_step_failed(step, call->moved.pages[i].node);
-			continue;
-		}
-		bool whole = unit->pool || call->moved.pages[i].last == unit->to;
-		nm_step_moved(step, counts);
-		counts->bytes += whole ? unit->bytes : NM_SMALL_PAGE;
-		if (whole)
-			nm_base_pages_moved(mover->work.batch, unit->address,
-					    unit->bytes / NM_SMALL_PAGE, step->found_on, step->to);
-		else
-			nm_base_pages_add(&mover->work, unit->step);
-	}
-	return 0;
-}
-
-/* Only the kernel knows whether a range is a transparent huge page. If it is one, its first and
- * last base page are on one node and move together. Any other range is handled as base pages. */
-static int move_found(struct nm_mover *mover, int r)
-{
-	struct nm_call *call = &mover->call;
-	bool huge = call->class == NM_PACE_HUGE;
-	unsigned kept = 0;
-
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < call->count; i++) {
-		struct nm_unit unit = call->units[i];
-		unit.was = call->statuses[i];
-		if (huge && !unit.pool &&
-		    (unit.was < 0 || call->statuses[call->count + i] != unit.was))
-			nm_base_pages_add(&mover->work, unit.step);
-		else if (is_to_go(mover, &unit))
-			call->units[kept++] = unit;
-	}
-	call->count = kept;
-	if (kept == 0)
-		return 0;
-	return nm_call_round(mover, settle);
 }
 
 /* ---- a step ---- */
@@ -161,40 +61,18 @@ static void add_results(struct nm_mover *mover)
 		nm_known_lacks(mover->work.known);
 }
 
-static bool is_done(const struct nm_work *work)
+static bool is_done(struct nm_page_batch *batch)
 {
-	if (!nm_batch_has_steps(work->batch))
-		return work->batch->next == NM_BULK_END;
-	return work->next == work->batch->count && work->nr_base_pages == 0;
+	if (!nm_batch_has_steps(batch))
+		return batch->next == NM_BULK_END;
+	while (batch->next < batch->count && batch->steps[batch->next].done)
+		batch->next++;
+	return batch->next == batch->count;
 }
 
-static int make_calls(struct nm_mover *mover)
+static int begin_move(struct nm_mover *mover)
 {
-	struct nm_work *work = &mover->work;
-	struct nm_call *call = &mover->call;
-	bool small = !nm_batch_has_steps(work->batch) || work->nr_base_pages > 0;
-
-	call->class = small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
-	call->pages_most = nm_pace_pages(&mover->pace, call->class, work->batch->bulk);
-	call->bytes_most = nm_pace_bytes(&mover->pace);
-	if (call->class == NM_PACE_HUGE && call->pages_most > HUGE_MOST)
-		call->pages_most = HUGE_MOST;
-	if (!nm_batch_has_steps(work->batch))
-		return nm_bulk_move(mover);
-	if (work->nr_base_pages)
-		return nm_base_pages_move(mover);
-	collect(mover);
-	return nm_call_where(mover, move_found);
-}
-
-/* The first turn of reading may be sufficient; otherwise later turns continue it. */
-static int take_mappings(struct nm_mover *mover, int r)
-{
-	mover->work.held_ns = mover->work.known->held_ns;
-	mover->work.known->had = r != -EAGAIN;
-	if (r < 0)
-		return r == -EAGAIN ? -ESTALE : r;
-	return make_calls(mover);
+	return mover->work.batch->bulk ? nm_bulk_begin(mover) : nm_units_begin(mover);
 }
 
 int nm_batch_step(struct nm_mover *mover)
@@ -204,30 +82,74 @@ int nm_batch_step(struct nm_mover *mover)
 	work->held_ns = 0;
 	work->lacks = false;
 	work->before = mover->counts;
-	memset(mover->call.moved.tries, 0, sizeof(mover->call.moved.tries));
-	if (is_done(work))
+	if (is_done(work->batch))
 		return 0;
 	int r = check_process(mover);
 	if (r < 0)
 		return r;
-	mover->call.now_ns = mover->platform->ops->now_ns(mover->platform);
-	r = look_up(mover, mover->call.now_ns);
+	work->now_ns = mover->platform->ops->now_ns(mover->platform);
+	r = look_up(mover, work->now_ns);
 	if (r == -EAGAIN)
-		return nm_mover_read(mover, take_mappings);
-	return r < 0 ? r : make_calls(mover);
+		return nm_mover_read(mover);
+	return r < 0 ? r : begin_move(mover);
+}
+
+/* The first turn of reading may be sufficient; otherwise later turns continue it. */
+int nm_batch_read(struct nm_mover *mover, int r)
+{
+	struct nm_known_entry *known = mover->work.known;
+
+	mover->work.held_ns = known->held_ns;
+	known->had = r != -EAGAIN;
+	if (r < 0)
+		return r == -EAGAIN ? -ESTALE : r;
+	return begin_move(mover);
+}
+
+int nm_batch_moved(struct nm_mover *mover, int r)
+{
+	return mover->work.batch->bulk ? nm_bulk_end(mover, r) : nm_units_end(mover, r);
+}
+
+/* Counts the calls, learns their cost, and charges what they tried to move. */
+void nm_batch_learn(struct nm_mover *mover, const struct nm_page_try *tries, unsigned count,
+		    uint64_t tried_bytes)
+{
+	const struct nm_page_batch *batch = mover->work.batch;
+	struct nm_mover_counts *counts = &mover->counts;
+	uint64_t now = mover->platform->ops->now_ns(mover->platform);
+
+	nm_pace_spend(&mover->pace, batch->domain, tried_bytes);
+	for (unsigned i = 0; i < count; i++) {
+		const struct nm_page_try *try = &tries[i];
+		enum nm_pace_class class = try->blocks ? NM_PACE_HUGE : NM_PACE_SMALL;
+		counts->calls++;
+		counts->call_ns += try->held_ns;
+		if (try->held_ns > counts->call_longest_ns)
+			counts->call_longest_ns = try->held_ns;
+		counts->backoffs += nm_pace_learn(&mover->pace, class, batch->bulk, batch->domain,
+						  try->pages, try->held_ns, now);
+	}
+}
+
+int16_t nm_node_index(const struct nm_mover_rules *rules, int node)
+{
+	for (unsigned i = 0; i < rules->nr_nodes; i++)
+		if (node >= 0 && rules->node_ids[i] == (unsigned)node)
+			return (int16_t)i;
+	return -1;
 }
 
 int nm_batch_step_end(struct nm_mover *mover, int r)
 {
-	const struct nm_page_batch *batch = mover->work.batch;
+	struct nm_page_batch *batch = mover->work.batch;
 
-	nm_call_learn(mover);
 	add_results(mover);
 	if (r == -EINVAL) /* the process is exiting, and has no memory any more */
 		return -ESRCH;
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;
-	if (!is_done(&mover->work))
+	if (!is_done(batch))
 		return -EAGAIN;
 	return batch->bulk && batch->full ? -ENOSPC : 0;
 }

@@ -6,10 +6,17 @@
 
 #include "numa-migrd/proc.h"
 
+static void free_mappings(struct nm_mappings *mappings)
+{
+	if (mappings)
+		free(mappings->items);
+	free(mappings);
+}
+
 static void empty_entry(struct nm_known_entry *entry)
 {
-	nm_mappings_free(entry->ready);
-	nm_mappings_free(entry->reading);
+	free_mappings(entry->ready);
+	free_mappings(entry->reading);
 	*entry = (struct nm_known_entry){0};
 }
 
@@ -67,10 +74,14 @@ static struct nm_known_entry *choose_victim(struct nm_known *known, uint64_t dom
 	return oldest;
 }
 
+static size_t bytes_of_one(const struct nm_mappings *mappings)
+{
+	return mappings ? sizeof(*mappings) + mappings->capacity * sizeof(*mappings->items) : 0;
+}
+
 static size_t bytes_of(const struct nm_known_entry *entry)
 {
-	return (entry->ready ? nm_mappings_bytes(entry->ready) : 0) +
-	       (entry->reading ? nm_mappings_bytes(entry->reading) : 0);
+	return bytes_of_one(entry->ready) + bytes_of_one(entry->reading);
 }
 
 size_t nm_known_bytes(const struct nm_known *known)
@@ -233,6 +244,14 @@ static bool is_before(const struct nm_known *known, const struct nm_known_entry 
 	return a_ns != b_ns ? a_ns < b_ns : waits_since(a) < waits_since(b);
 }
 
+bool nm_known_may_begin(const struct nm_known *known, const struct nm_known_entry *entry)
+{
+	for (size_t i = 0; i < known->used; i++)
+		if (known->entries[i].reading)
+			return &known->entries[i] == entry;
+	return true;
+}
+
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 {
 	struct nm_known_entry *first = NULL;
@@ -285,37 +304,72 @@ static int check_size(struct nm_platform *platform, int directory,
 	return r == 0 && memory.rss_bytes > limits->rss_bytes ? -EFBIG : r;
 }
 
-static int end_turn(struct nm_known_entry *entry, int r)
-{
-	if (r != NM_CALL_BEGUN)
-		entry->held_ns = entry->reading->spent_ns;
-	return r;
-}
-
 /* The size is checked in each turn, because the process may grow. */
-int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
-		  const struct nm_known_limits *limits)
+int nm_known_begin(struct nm_known *known, struct nm_known_entry *entry,
+		   struct nm_platform *platform, const struct nm_known_limits *limits)
 {
 	uint32_t tid;
 	uint64_t tid_ticks;
 
-	if (!entry->reading)
-		nm_mappings_new(platform, &entry->reading);
-	entry->held_ns = 0;
+	known->held_ns = entry->held_ns = 0;
 	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
 	if (directory < 0)
 		return directory;
 	int r = check_size(platform, directory, limits);
-	if (r < 0) {
-		platform->ops->close(platform, directory);
+	platform->ops->close(platform, directory);
+	if (r < 0)
 		return r;
-	}
-	return end_turn(entry, nm_mappings_read(entry->reading, directory, limits->budget_ns));
+	known->order = (struct nm_mappings_order){
+		.budget_ns = limits->budget_ns,
+		.begin = !entry->reading,
+		.move_bound = limits->move_bound,
+		.move_shared = limits->move_shared,
+	};
+	if (!entry->reading)
+		entry->reading = nm_must(calloc(1, sizeof(*entry->reading)));
+	return platform->ops->mappings_read(platform, (pid_t)tid, tid_ticks, &known->order,
+					    &known->piece, &known->held_ns);
 }
 
-int nm_known_continue(struct nm_known_entry *entry, int r)
+/* Releases unused memory, because the mappings are kept for a while. */
+static void shrink(struct nm_mappings *mappings)
 {
-	return end_turn(entry, nm_mappings_continue(entry->reading, r));
+	if (mappings->count == 0)
+		return;
+	mappings->items =
+		nm_must(reallocarray(mappings->items, mappings->count, sizeof(*mappings->items)));
+	mappings->capacity = mappings->count;
+}
+
+/* A worker that has begun to read may have been replaced: it is read from the start. */
+int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r)
+{
+	const struct nm_mappings_piece *piece = &known->piece;
+	struct nm_mappings *reading = entry->reading;
+
+	entry->held_ns = known->held_ns;
+	if (r == -ESTALE && known->order.begin)
+		return -EPROTO;
+	if (r == -ESTALE) {
+		free_mappings(NM_TAKE(entry->reading));
+		return -EAGAIN;
+	}
+	if (r < 0)
+		return r;
+	reading->cost_ns += known->held_ns;
+	uint64_t after = reading->count ? reading->items[reading->count - 1].end : 0;
+	if (!nm_mappings_piece_is_valid(piece, after))
+		return -EPROTO;
+	if (reading->count + piece->count > NM_MAPPINGS_MOST)
+		return -EFBIG;
+	for (unsigned i = 0; i < piece->count; i++) {
+		NM_RESERVE(reading->items, reading->capacity, reading->count);
+		reading->items[reading->count++] = piece->items[i];
+	}
+	if (!piece->complete)
+		return -EAGAIN;
+	shrink(reading);
+	return 0;
 }
 
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
@@ -331,8 +385,43 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
 	entry->error = result;
 	entry->ready_ns = now_ns;
 	entry->again_ns = now_ns + longer(NM_KNOWN_AGE_NS, 100 * cost);
-	nm_mappings_free(entry->ready);
+	free_mappings(entry->ready);
 	entry->ready = result == 0 ? NM_TAKE(entry->reading) : NULL;
-	nm_mappings_free(NM_TAKE(entry->reading));
+	free_mappings(NM_TAKE(entry->reading));
 	known->reads++;
+}
+
+/* ---- lookup ---- */
+
+const struct nm_mapping *nm_known_find(const struct nm_known_entry *entry, uint64_t address,
+				       uint64_t bytes)
+{
+	const struct nm_mappings *all = entry->ready;
+	size_t low = NM_FIRST_ABOVE(all->items, all->count, end, address);
+
+	if (low == all->count)
+		return NULL;
+	const struct nm_mapping *mapping = &all->items[low];
+	return mapping->start <= address && bytes <= mapping->end - address ? mapping : NULL;
+}
+
+void nm_known_ranges(const struct nm_known_entry *entry, struct nm_range **ret, size_t *ret_count)
+{
+	const struct nm_mappings *all = entry->ready;
+	struct nm_range *ranges = nm_must(calloc(all->count + 1, sizeof(*ranges)));
+	size_t count = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct nm_mapping *mapping = &all->items[i];
+		struct nm_range *last = count ? &ranges[count - 1] : NULL;
+		if (mapping->rule != NM_MAPS_MOVES)
+			continue;
+		if (last && last->end == mapping->start && last->page_bytes == mapping->page_bytes)
+			last->end = mapping->end;
+		else
+			ranges[count++] = (struct nm_range){mapping->start, mapping->end,
+							    mapping->page_bytes};
+	}
+	*ret = ranges;
+	*ret_count = count;
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The mappings of some processes, read in turns. */
+/*
+ * The mappings of some processes, read in turns. For each line of numa_maps (proc(5)) the kernel
+ * walks the pages of a mapping while it holds the memory map lock of the process; therefore a turn
+ * has a budget, and turns have pauses.
+ */
 #ifndef NM_MOVER_KNOWN_H
 #define NM_MOVER_KNOWN_H
 
-#include "mappings.h"
+#include "numa-migrd/page_jobs.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/regions.h"
 
 /* Limits on the number of processes, and on the memory for their mappings. A domain may have one
  * more process, and read more, while it has less than is left free (nm_quota_permits()). Another
@@ -22,6 +28,12 @@
 #define NM_KNOWN_TURN_SHARE 3U
 /* The pause if the kernel or a worker was not available for reading. */
 #define NM_KNOWN_REFUSED_NS (100 * NM_NSEC_PER_MSEC)
+
+struct nm_mappings {
+	struct nm_mapping *items; /* owned; ascending and disjoint */
+	size_t count, capacity;
+	uint64_t cost_ns; /* of reading them */
+};
 
 struct nm_known_entry {
 	uint32_t pid; /* 0: unused */
@@ -43,6 +55,10 @@ struct nm_known {
 	size_t bytes_most;
 	uint64_t turn_ns; /* earliest time of the next turn */
 	uint64_t reads;
+	/* Of the turn in progress: */
+	struct nm_mappings_order order;
+	struct nm_mappings_piece piece;
+	uint64_t held_ns;
 };
 
 void nm_known_init(struct nm_known *known);
@@ -77,6 +93,9 @@ void nm_known_lacks(struct nm_known_entry *entry);
  */
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns);
 
+/* Returns whether a turn of reading the entry may begin: a worker reads one process at a time. */
+bool nm_known_may_begin(const struct nm_known *known, const struct nm_known_entry *entry);
+
 /* Returns the memory in use. */
 size_t nm_known_bytes(const struct nm_known *known);
 
@@ -86,19 +105,20 @@ bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_
 struct nm_known_limits {
 	uint64_t budget_ns; /* for one turn */
 	uint64_t rss_bytes; /* a process with more memory is not read; 0: no limit */
+	bool move_bound, move_shared;
 };
 
 /*
- * Continues a reading for one budget. Returns NM_CALL_BEGUN if a call is in progress, after which
- * nm_known_continue() continues with its result; 0 if the reading is complete, to be published by
- * nm_known_publish(); -EAGAIN if it has to continue later; or a negative errno: -ESRCH if the
- * process has exited or its number was reused, -EFBIG if it is too large.
+ * Begins a turn. Returns NM_CALL_BEGUN or the result of the job; -ESRCH if the process has exited
+ * or its number was reused, -EFBIG if it has too much memory. Any result is for nm_known_end().
  */
-int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
-		  const struct nm_known_limits *limits);
-int nm_known_continue(struct nm_known_entry *entry, int r);
+int nm_known_begin(struct nm_known *known, struct nm_known_entry *entry,
+		   struct nm_platform *platform, const struct nm_known_limits *limits);
+/* Takes the answer of the turn, whose result is `r`. Returns 0 if the reading is complete, -EAGAIN
+ * if it has to continue later, or a negative errno; to be published. */
+int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r);
 
-/* Publishes the result of nm_known_read(). */
+/* Publishes the result of nm_known_end(). */
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
 		      uint64_t now_ns);
 
@@ -111,5 +131,12 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
  */
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		  uint32_t *ret_tid, uint64_t *ret_ticks);
+
+/* Returns the mapping that contains all of [address, address + bytes), or NULL. The entry holds. */
+const struct nm_mapping *nm_known_find(const struct nm_known_entry *entry, uint64_t address,
+				       uint64_t bytes);
+/* Returns the ranges whose pages may move; adjacent ones with pages of one size are merged. The
+ * caller frees the array. */
+void nm_known_ranges(const struct nm_known_entry *entry, struct nm_range **ret, size_t *ret_count);
 
 #endif

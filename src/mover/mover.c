@@ -37,7 +37,7 @@ void nm_mover_free(struct nm_mover *mover)
 {
 	if (!mover)
 		return;
-	if (mover->then)
+	if (mover->job.kind != NM_JOB_NONE)
 		mover->platform->ops->pages_cancel(mover->platform);
 	for (size_t i = 0; i < mover->queue_count; i++)
 		nm_page_batch_free(mover->queue[i]);
@@ -112,15 +112,21 @@ static void reset_batch(struct nm_page_batch *batch)
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;
-		batch->steps[i].base_pages = false;
+		batch->steps[i].base_pages = batch->steps[i].done = false;
+		batch->steps[i].next = 0;
 		batch->steps[i].error = 0;
 	}
 }
 
 void nm_mover_adopt(struct nm_mover *mover)
 {
+	const struct nm_known_limits *now = &mover->rules.maps, *next = &mover->next.maps;
+
 	if (!mover->has_next)
 		return;
+	/* The mappings were judged by the old rules. */
+	if (now->move_bound != next->move_bound || now->move_shared != next->move_shared)
+		nm_known_clear(&mover->known);
 	nm_rules_clear(&mover->rules);
 	mover->rules = mover->next;
 	mover->next = (struct nm_mover_rules){0};
@@ -146,7 +152,7 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 	nm_rules_clear(&mover->next);
 	mover->next = rules;
 	mover->has_next = true;
-	if (!mover->then)
+	if (mover->job.kind == NM_JOB_NONE)
 		nm_mover_adopt(mover);
 }
 
@@ -211,18 +217,18 @@ void nm_mover_discard(struct nm_mover *mover, bool bulk)
 		nm_page_batch_free(batch);
 }
 
-/* Returns the bytes of a batch from `next` on, which are not tried yet; 0 for homes. */
-static uint64_t bytes_from(const struct nm_page_batch *batch, uint64_t next)
+/* Returns the bytes of a batch that are not tried yet; 0 for homes. */
+static uint64_t bytes_left(const struct nm_page_batch *batch)
 {
 	uint64_t bytes = 0, pages = 0;
 
-	if (!batch || batch->bulk)
+	if (batch->bulk)
 		return 0;
-	for (size_t i = next; i < batch->count; i++)
-		bytes += batch->steps[i].bytes;
+	for (size_t i = batch->next; i < batch->count; i++)
+		bytes += batch->steps[i].done ? 0 : batch->steps[i].bytes;
 	for (size_t i = 0; i < batch->nr_back; i++)
 		pages += batch->back[i].pages;
-	return pages > next ? (pages - next) * NM_SMALL_PAGE : bytes;
+	return pages > batch->next ? (pages - batch->next) * NM_SMALL_PAGE : bytes;
 }
 
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
@@ -231,10 +237,9 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 	uint64_t room = nm_pace_room_bytes(&mover->pace, now_ns), queued = 0;
 
 	if (work->batch)
-		queued = bytes_from(work->batch,
-				    work->batch->steps ? work->next : work->batch->next);
+		queued = bytes_left(work->batch);
 	for (size_t i = 0; i < mover->queue_count; i++)
-		queued += bytes_from(mover->queue[i], mover->queue[i]->next);
+		queued += bytes_left(mover->queue[i]);
 	return latest(mover)->barred || queued > room ? 0 : room - queued;
 }
 
@@ -246,7 +251,7 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 		nm_known_ask(&mover->known, pid, start_ticks, domain, now, mover->work.known);
 
 	if (entry && nm_known_holds(entry, now)) {
-		nm_maps_ranges(&entry->ready->maps, &latest(mover)->may, ret, ret_count);
+		nm_known_ranges(entry, ret, ret_count);
 		return 0;
 	}
 	if (entry && entry->error && now < entry->again_ns)

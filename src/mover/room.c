@@ -78,41 +78,44 @@ static void read_pool(struct nm_platform *platform, struct nm_node_free *room, u
 		room->pool = strtoull(text, NULL, 10) * page_bytes;
 }
 
-static bool take_bytes(uint64_t *room, uint64_t bytes)
-{
-	if (*room < bytes)
-		return false;
-	*room -= bytes;
-	return true;
-}
-
 /* The pages of the pool are deducted from the node's memory already, whether they are in use or
  * not. */
-bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes, bool pool)
+struct nm_page_room nm_mover_room(struct nm_mover *mover, int16_t node, enum nm_unit_kind kind,
+				  uint64_t page_bytes)
 {
 	struct nm_platform *platform = mover->platform;
 	struct nm_node_free *room = &mover->rules.rooms[node];
 	unsigned id = mover->rules.node_ids[node];
-	uint64_t now_ns = mover->call.now_ns; /* read once for many pages */
+	uint64_t now_ns = mover->work.now_ns; /* read once for many pages */
 
-	if (pool) {
-		if (room->pool_page_bytes != bytes)
+	if (kind == NM_UNIT_POOL) {
+		if (room->pool_page_bytes != page_bytes)
 			room->pool_ns = 0;
 		if (is_reading_due(now_ns, &room->pool_ns))
-			read_pool(platform, room, id, bytes);
-		return take_bytes(&room->pool, bytes);
-	}
-	if (is_reading_due(now_ns, &room->memory_ns)) {
+			read_pool(platform, room, id, page_bytes);
+	} else if (is_reading_due(now_ns, &room->memory_ns)) {
 		struct nm_watermarks watermarks = nm_watermarks_read(platform);
 		if (nm_node_is_reclaimed(platform, &mover->reclaim, id, now_ns) ||
 		    nm_node_available_read(platform, id, &watermarks, mover->rules.keep_free,
 					   &room->memory) < 0)
 			room->memory = 0;
 	}
-	if (bytes <= NM_SMALL_PAGE)
-		return take_bytes(&room->memory, bytes);
-	if (is_reading_due(now_ns, &room->huge_ns))
+	if (kind == NM_UNIT_BLOCK && is_reading_due(now_ns, &room->huge_ns))
 		read_huge(platform, room, id);
-	return room->memory >= bytes && take_bytes(&room->huge, bytes) &&
-	       take_bytes(&room->memory, bytes);
+	return (struct nm_page_room){.node = (int32_t)id,
+				     .memory = room->memory,
+				     .huge = room->huge,
+				     .pool = room->pool};
+}
+
+void nm_mover_use_room(struct nm_mover *mover, int16_t node, enum nm_unit_kind kind, uint64_t bytes)
+{
+	if (node < 0)
+		return;
+	struct nm_node_free *room = &mover->rules.rooms[node];
+	uint64_t *of_kind[] = {[NM_UNIT_BASE] = &room->memory,
+			       [NM_UNIT_BLOCK] = &room->huge,
+			       [NM_UNIT_POOL] = &room->pool};
+
+	*of_kind[kind] -= bytes < *of_kind[kind] ? bytes : *of_kind[kind];
 }

@@ -35,11 +35,12 @@ void nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topol
 	if (most_bytes == 0 || most_bytes > MAPS_MAX_RSS_BYTES)
 		most_bytes = MAPS_MAX_RSS_BYTES;
 	*rules = (struct nm_mover_rules){
-		.may = {.move_bound = config->pages.also & NM_ALSO_BOUND,
-			.move_shared = config->pages.also & NM_ALSO_SHARED},
 		.barred = has_quiet_cpus(topology) && !(config->pages.also & NM_ALSO_ISOLATED),
 		.keep_free = config->pages.keep_free_percent / 100,
-		.maps = {.budget_ns = (uint64_t)budget_ns, .rss_bytes = most_bytes},
+		.maps = {.budget_ns = (uint64_t)budget_ns,
+			 .rss_bytes = most_bytes,
+			 .move_bound = config->pages.also & NM_ALSO_BOUND,
+			 .move_shared = config->pages.also & NM_ALSO_SHARED},
 	};
 	copy_nodes(rules, topology);
 }

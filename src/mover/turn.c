@@ -48,9 +48,6 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	work->known = NULL;
 	work->dropped = work->discarded = false;
 	work->checked_ns = 0;
-	work->next = nm_batch_has_steps(work->batch) ? work->batch->next : 0;
-	work->nr_base_pages = 0;
-	work->found.count = work->found_next = 0;
 }
 
 /* Puts the batch at the end of the queue; it continues at again_ns or later. */
@@ -58,9 +55,6 @@ static void put_back(struct nm_mover *mover, uint64_t again_ns)
 {
 	struct nm_work *work = &mover->work;
 
-	nm_base_pages_end(work);
-	if (nm_batch_has_steps(work->batch))
-		work->batch->next = work->next;
 	work->batch->again_ns = again_ns;
 	mover->queue[mover->queue_count++] = NM_TAKE(work->batch);
 }
@@ -70,7 +64,6 @@ static void finish_batch(struct nm_mover *mover, int error)
 	struct nm_work *work = &mover->work;
 	struct nm_page_batch *batch = work->batch;
 
-	nm_base_pages_end(work);
 	batch->error = error;
 	work->batch = NULL;
 	if (work->discarded)
@@ -79,29 +72,7 @@ static void finish_batch(struct nm_mover *mover, int error)
 		mover->done[mover->done_count++] = batch;
 }
 
-/* ---- steps ---- */
-
-/* Ends the step with this result. Returns false if a call of it is in progress. */
-static bool end_step(struct nm_mover *mover, int r)
-{
-	if (r == NM_CALL_BEGUN)
-		return false;
-	mover->end(mover, r);
-	mover->work.known = NULL;
-	nm_mover_adopt(mover);
-	return true;
-}
-
-/* Returns false if the call is still in progress, or if another one is. */
-static bool continue_step(struct nm_mover *mover)
-{
-	int r;
-
-	if (!mover->platform->ops->pages_poll(mover->platform, &r))
-		return false;
-	nm_then_fn then = NM_TAKE(mover->then);
-	return end_step(mover, then(mover, r));
-}
+/* ---- the end of a step ---- */
 
 /* Returns the time until the mappings may be known: the time spent reading them in this step, or,
  * if they could not be read, a time that doubles with each such attempt. */
@@ -120,8 +91,7 @@ static void end_batch_step(struct nm_mover *mover, int r)
 {
 	struct nm_page_batch *batch = mover->work.batch;
 
-	nm_pace_charge(&mover->pace, batch->domain,
-		       (double)(now_ns(mover) - mover->work.step_began_ns));
+	nm_pace_charge(&mover->pace, batch->domain, (double)(now_ns(mover) - mover->step_began_ns));
 	r = nm_batch_step_end(mover, r);
 	bool pauses = due(mover, batch) > now_ns(mover);
 	if (!nm_batch_has_steps(batch) && r == -ESTALE && !mover->work.dropped)
@@ -133,41 +103,53 @@ static void end_batch_step(struct nm_mover *mover, int r)
 	nm_mover_count_splits(mover);
 }
 
-/* ---- mappings ---- */
+/* ---- jobs ---- */
 
-static int conclude_reading(struct nm_mover *mover, int r);
-
-static int continue_reading(struct nm_mover *mover, int r)
+int nm_mover_read(struct nm_mover *mover)
 {
-	return conclude_reading(mover, nm_known_continue(mover->work.known, r));
+	mover->job.kind = NM_JOB_READS;
+	return nm_known_begin(&mover->known, mover->work.known, mover->platform,
+			      &mover->rules.maps);
 }
 
-static int conclude_reading(struct nm_mover *mover, int r)
+static int end_reading(struct nm_mover *mover, int r)
 {
-	if (r == NM_CALL_BEGUN) {
-		mover->then = continue_reading;
-		return r;
-	}
+	r = nm_known_end(&mover->known, mover->work.known, r);
 	nm_known_publish(&mover->known, mover->work.known, r, now_ns(mover));
-	return mover->read(mover, r);
+	return mover->in_step ? nm_batch_read(mover, r) : r;
 }
 
-int nm_mover_read(struct nm_mover *mover, nm_then_fn read)
+/* Goes on with the result of a job, or of a step that began none. Returns false if a job is in
+ * progress. */
+static bool go_on(struct nm_mover *mover, int r)
 {
-	mover->read = read;
-	return conclude_reading(
-		mover, nm_known_read(mover->work.known, mover->platform, &mover->rules.maps));
+	while (r != NM_CALL_BEGUN && mover->job.kind != NM_JOB_NONE) {
+		bool reads = mover->job.kind == NM_JOB_READS;
+		mover->job.kind = NM_JOB_NONE;
+		r = reads ? end_reading(mover, r) : nm_batch_moved(mover, r);
+	}
+	if (r == NM_CALL_BEGUN)
+		return false;
+	if (mover->in_step)
+		end_batch_step(mover, r);
+	mover->in_step = false;
+	mover->work.known = NULL;
+	nm_mover_adopt(mover);
+	return true;
 }
 
-static int return_result(struct nm_mover *mover, int r)
+static bool continue_job(struct nm_mover *mover)
 {
-	(void)mover;
-	return r;
+	int r;
+
+	return mover->platform->ops->pages_poll(mover->platform, &r) && go_on(mover, r);
 }
 
-static void end_reading(struct nm_mover *mover, int r)
+static bool begin_step(struct nm_mover *mover, uint64_t now)
 {
-	(void)mover, (void)r;
+	mover->in_step = true;
+	mover->step_began_ns = now;
+	return go_on(mover, nm_batch_step(mover));
 }
 
 /* Returns true if a turn of reading was completed. If an entry waits for its turn, reduces *wait_ns
@@ -180,8 +162,7 @@ static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 		return false;
 	if (now >= mover->known.turn_ns) {
 		mover->work.known = entry;
-		mover->end = end_reading;
-		return end_step(mover, nm_mover_read(mover, return_result));
+		return go_on(mover, nm_mover_read(mover));
 	}
 	if (mover->known.turn_ns - now < *wait_ns)
 		*wait_ns = mover->known.turn_ns - now;
@@ -196,8 +177,8 @@ static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 {
 	uint64_t now = now_ns(mover);
 
-	if (mover->then)
-		return continue_step(mover);
+	if (mover->job.kind != NM_JOB_NONE)
+		return continue_job(mover);
 	take_batch(mover, now, wait_ns);
 	if (mover->work.batch && mover->work.dropped) {
 		finish_batch(mover, -ECANCELED);
@@ -205,11 +186,8 @@ static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 	}
 	if (mover->work.batch) {
 		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
-		if (pace_ns == 0) {
-			mover->work.step_began_ns = now;
-			mover->end = end_batch_step;
-			return end_step(mover, nm_batch_step(mover));
-		}
+		if (pace_ns == 0)
+			return begin_step(mover, now);
 		*wait_ns = pace_ns < *wait_ns ? pace_ns : *wait_ns;
 	}
 	return read_a_turn(mover, now, wait_ns);

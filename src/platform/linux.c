@@ -270,10 +270,21 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 
 /* ---- dry run ---- */
 
-static int dry_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			   const struct nm_page_round *round, struct nm_worker_moved *ret)
+static int dry_units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			  const struct nm_units_order *order, struct nm_units_moved *ret)
 {
-	(void)platform, (void)tid, (void)start_ticks, (void)round, (void)ret;
+	(void)platform, (void)tid, (void)start_ticks, (void)order;
+	ret->nr_tries = 0;
+	ret->tried_bytes = 0;
+	return -EROFS;
+}
+
+static int dry_ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   const struct nm_ranges_order *order, struct nm_ranges_moved *ret)
+{
+	(void)platform, (void)tid, (void)start_ticks, (void)order;
+	ret->nr_tries = 0;
+	ret->tried_bytes = 0;
 	return -EROFS;
 }
 
@@ -297,23 +308,24 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 		      .event_ioctl = linux_event_ioctl, .event_read = linux_event_read,            \
 		      .memory_query = nm_linux_memory_query, .memory_poll = nm_linux_memory_poll,  \
 		      .memory_cancel = nm_linux_memory_cancel, .query_fd = nm_linux_query_fd,      \
-		      .query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,  \
-		      .read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,        \
-		      .pages_find = nm_linux_pages_find, .pages_poll = nm_linux_pages_poll,        \
+		      .query_progress = nm_linux_query_progress,                                   \
+		      .mappings_read = nm_linux_mappings_read, .pages_poll = nm_linux_pages_poll,  \
 		      .pages_cancel = nm_linux_pages_cancel, .worker_news = nm_linux_worker_news,  \
 		      .worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
 	.affinity_set = linux_affinity_set,
-	.pages_round = nm_linux_pages_round,
+	.units_move = nm_linux_units_move,
+	.ranges_move = nm_linux_ranges_move,
 	.numa_balancing_set = linux_numa_balancing_set,
 };
 
 static const struct nm_platform_ops dry_run_ops = {
 	NM_LINUX_READS,
 	.affinity_set = dry_affinity_set,
-	.pages_round = dry_pages_round,
+	.units_move = dry_units_move,
+	.ranges_move = dry_ranges_move,
 	.numa_balancing_set = dry_numa_balancing_set,
 };
 

@@ -40,16 +40,13 @@ int nm_linux_query_fd(struct nm_platform *platform);
 void nm_linux_query_progress(struct nm_platform *platform);
 
 /* nm_platform_ops, linux_memory.c */
-int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name);
-ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
-int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 unsigned count, const uint64_t *addresses, int *ret);
-int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			unsigned nr_ranges, const struct nm_worker_range *ranges,
-			uint64_t budget_ns, struct nm_worker_found *ret);
-int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 const struct nm_page_round *round, struct nm_worker_moved *ret);
+int nm_linux_mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
+			   uint64_t *ret_held_ns);
+int nm_linux_units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			const struct nm_units_order *order, struct nm_units_moved *ret);
+int nm_linux_ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_ranges_order *order, struct nm_ranges_moved *ret);
 bool nm_linux_pages_poll(struct nm_platform *platform, int *ret);
 void nm_linux_pages_cancel(struct nm_platform *platform);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);

@@ -30,99 +30,89 @@ static int begin(struct nm_platform *platform, const struct nm_worker_call *call
 	return r > 0 ? NM_CALL_BEGUN : r;
 }
 
-int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name)
+int nm_linux_mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
+			   uint64_t *ret_held_ns)
 {
-	enum nm_maps_file file = strcmp(name, "numa_maps") == 0 ? NM_NUMA_MAPS : NM_MAPS;
-	const struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS, .file = file},
-					    .directory = directory,
-					    .fd = -1};
-
-	return begin(platform, &call, NULL);
-}
-
-ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
-{
-	size_t most = size < NM_WORKER_TEXT_MOST ? size : NM_WORKER_TEXT_MOST;
-	const struct nm_worker_call call = {.request = {.act = NM_WORKER_READ_MAPS,
-							.count = (uint32_t)most,
-							.budget_ns = budget_ns},
-					    .directory = directory,
-					    .fd = fd,
-					    .body = buffer,
-					    .body_size = most};
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_MAPPINGS},
+					    .pid = (uint32_t)tid,
+					    .start_ticks = start_ticks,
+					    .arguments = order,
+					    .arguments_size = sizeof(*order),
+					    .body = ret,
+					    .body_size = sizeof(*ret)};
 
 	return begin(platform, &call, ret_held_ns);
 }
 
-int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 unsigned count, const uint64_t *addresses, int *ret)
+int nm_linux_units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			const struct nm_units_order *order, struct nm_units_moved *ret)
 {
-	const struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = count},
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_UNITS},
 					    .pid = (uint32_t)tid,
 					    .start_ticks = start_ticks,
-					    .addresses = addresses,
-					    .fd = -1,
+					    .arguments = order,
+					    .arguments_size = NM_UNITS_ORDER_BYTES(order->count),
 					    .body = ret,
-					    .body_size = count * sizeof(*ret)};
+					    .body_size = sizeof(*ret)};
 
-	return count > 0 ? begin(platform, &call, NULL) : 0;
-}
-
-int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			unsigned nr_ranges, const struct nm_worker_range *ranges,
-			uint64_t budget_ns, struct nm_worker_found *ret)
-{
-	const struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_FIND, .count = nr_ranges, .budget_ns = budget_ns},
-		.pid = (uint32_t)tid,
-		.start_ticks = start_ticks,
-		.ranges = ranges,
-		.fd = -1,
-		.body = ret,
-		.body_size = sizeof(*ret)};
-
+	ret->nr_tries = 0;
+	ret->tried_bytes = 0;
 	return begin(platform, &call, NULL);
 }
 
-int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 const struct nm_page_round *round, struct nm_worker_moved *ret)
+int nm_linux_ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_ranges_order *order, struct nm_ranges_moved *ret)
 {
-	const struct nm_worker_call call = {.request = {.act = NM_WORKER_ROUND,
-							.count = round->count,
-							.budget_ns = round->slow_ns,
-							.last_offset = round->last_offset},
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_RANGES},
 					    .pid = (uint32_t)tid,
 					    .start_ticks = start_ticks,
-					    .addresses = round->addresses,
-					    .nodes = round->nodes,
-					    .fd = -1,
+					    .arguments = order,
+					    .arguments_size = NM_RANGES_ORDER_BYTES(order->count),
 					    .body = ret,
-					    .body_size = NM_WORKER_MOVED_BYTES(round->count)};
+					    .body_size = sizeof(*ret)};
 
+	ret->nr_tries = 0;
+	ret->tried_bytes = 0;
 	return begin(platform, &call, NULL);
 }
 
-/* Returns what the function that began the call returns for this result of the worker. */
+static int units_result(const struct nm_worker_call *call, int r)
+{
+	struct nm_units_moved *moved = call->body;
+
+	if (call->body_size > 0) {
+		int unpacked = nm_units_moved_unpack(moved, call->body_size, call->arguments);
+		if (unpacked == 0)
+			return r;
+		r = unpacked;
+	}
+	moved->nr_tries = 0;
+	return r < 0 ? r : -EPROTO;
+}
+
+static int ranges_result(const struct nm_worker_call *call, int r)
+{
+	struct nm_ranges_moved *moved = call->body;
+
+	if (call->body_size == sizeof(*moved) && moved->nr_tries <= 2 &&
+	    (r < 0 || nm_ranges_moved_is_valid(moved, call->arguments)))
+		return r;
+	moved->nr_tries = 0;
+	return r < 0 ? r : -EPROTO;
+}
+
+/* Returns the worker's result, or -EPROTO if its answer is none. Without an answer there are no
+ * tries. */
 static int result_of(const struct nm_worker_call *call, int r)
 {
-	const struct nm_worker_found *found = call->body;
-
-	if (r < 0)
-		return r;
 	switch (call->request.act) {
-	case NM_WORKER_OPEN_MAPS:
-		return call->ret_fd;
-	case NM_WORKER_READ_MAPS:
-		return (int)call->body_size;
-	case NM_WORKER_WHERE:
-		return call->body_size == call->request.count * sizeof(int) ? r : -EPROTO;
-	case NM_WORKER_ROUND:
-		return call->body_size == NM_WORKER_MOVED_BYTES(call->request.count) ? r : -EPROTO;
-	case NM_WORKER_FIND:
-		return call->body_size == sizeof(*found) && found->count <= NM_WORKER_PAGES_MOST
-			       ? r
-			       : -EPROTO;
+	case NM_WORKER_MAPPINGS:
+		return r >= 0 && call->body_size != sizeof(struct nm_mappings_piece) ? -EPROTO : r;
+	case NM_WORKER_UNITS:
+		return units_result(call, r);
+	case NM_WORKER_RANGES:
+		return ranges_result(call, r);
 	default:
 		return r;
 	}
@@ -131,6 +121,7 @@ static int result_of(const struct nm_worker_call *call, int r)
 bool nm_linux_pages_poll(struct nm_platform *platform, int *ret)
 {
 	struct nm_linux *self = nm_linux(platform);
+	struct nm_worker_call *call = &self->pages_call;
 	int r = 0;
 	bool ended = nm_worker_client_receive(self->workers, NM_WORKER_MOVER, &r);
 
@@ -138,8 +129,8 @@ bool nm_linux_pages_poll(struct nm_platform *platform, int *ret)
 	if (!ended)
 		return false;
 	if (self->ret_held_ns)
-		*self->ret_held_ns = self->pages_call.held_ns;
-	*ret = result_of(&self->pages_call, r);
+		*self->ret_held_ns = call->held_ns;
+	*ret = result_of(call, r);
 	return true;
 }
 

@@ -51,8 +51,8 @@ static int begin(struct nm_linux_queries *self, const struct nm_memory_query *qu
 		.request = {.act = act_of(query->kind), .count = query->count},
 		.pid = query->pid,
 		.start_ticks = query->start_ticks,
-		.addresses = query->addresses,
-		.fd = -1,
+		.arguments = query->addresses,
+		.arguments_size = query->count * sizeof(*query->addresses),
 	};
 	self->expected = 0;
 	if (query->kind == NM_MEMORY_QUERY_WHERE) {
@@ -90,7 +90,8 @@ static uint64_t time_of(const struct nm_worker_call *call, int r)
 {
 	bool late = r == -ETIMEDOUT || r == -EINPROGRESS;
 
-	return late || call->held_ns > NM_WORKER_DEADLINE_NS ? NM_WORKER_DEADLINE_NS : call->held_ns;
+	return late || call->held_ns > NM_WORKER_DEADLINE_NS ? NM_WORKER_DEADLINE_NS
+							     : call->held_ns;
 }
 
 /* Ends the query in progress, if it has been answered, and begins the next ones until one is in

@@ -2,12 +2,9 @@
 /* The rules for moving the memory of a process, applied to the kernel's text about it. */
 #include "numa-migrd/maps.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SMALL_PAGE 4096U
-#define KIB 1024U
 
 enum nm_maps_rule nm_mapped_rule(const struct nm_mapped *mapped, const struct nm_maps_rules *rules)
 {
@@ -121,19 +118,11 @@ int nm_maps_add(struct nm_maps *maps, const char *piece, size_t length)
 	return 0;
 }
 
-/* Releases unused memory, because the extents are kept for a while. */
-static void shrink(struct nm_maps *maps)
-{
-	maps->items = nm_must(reallocarray(maps->items, maps->count, sizeof(*maps->items)));
-	maps->capacity = maps->count;
-}
-
 void nm_maps_end_file(struct nm_maps *maps)
 {
 	maps->used = 0;
 	maps->overlong = false;
-	if (!maps->described && maps->count > 0)
-		shrink(maps);
+	maps->complete = maps->described;
 	maps->described = true;
 }
 
@@ -141,100 +130,4 @@ void nm_maps_clear(struct nm_maps *maps)
 {
 	free(maps->items);
 	*maps = (struct nm_maps){0};
-}
-
-void nm_maps_ranges(const struct nm_maps *maps, const struct nm_maps_rules *rules,
-		    struct nm_range **ret, size_t *ret_count)
-{
-	struct nm_range *ranges = nm_must(calloc(maps->count + 1, sizeof(*ranges)));
-	size_t count = 0;
-
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct nm_mapped *mapped = &maps->items[i];
-		if (nm_mapped_rule(mapped, rules) != NM_MAPS_MOVES)
-			continue;
-		struct nm_range *last = count ? &ranges[count - 1] : NULL;
-		if (last && last->end == mapped->start && last->page_bytes == mapped->page_bytes)
-			last->end = mapped->end;
-		else
-			ranges[count++] =
-				(struct nm_range){mapped->start, mapped->end, mapped->page_bytes};
-	}
-	*ret = ranges;
-	*ret_count = count;
-}
-
-/* ---- the whole text ---- */
-
-static const char *status_value(const char *text, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, length) == 0 && line[length] == ':')
-			return line + length + 1;
-	}
-	return NULL;
-}
-
-/* A process without the line has no memory: it is a kernel thread, or has exited. */
-static int judge_process(const char *status, const struct nm_maps_rules *rules,
-			 enum nm_maps_rule *ret)
-{
-	const char *state = status_value(status, "State"), *rss = status_value(status, "VmRSS");
-	uint64_t kib = 0;
-
-	if (!state || (rss && sscanf(rss, "%" SCNu64, &kib) != 1))
-		return -EINVAL;
-	if (!rss)
-		*ret = NM_MAPS_EXITED;
-	else if (rules->rss_bytes && kib > rules->rss_bytes / KIB)
-		*ret = NM_MAPS_TOO_LARGE;
-	else
-		*ret = NM_MAPS_MOVES;
-	return 0;
-}
-
-static enum nm_maps_rule judge_mappings(const struct nm_maps *maps,
-					const struct nm_maps_rules *rules)
-{
-	enum nm_maps_rule refuses = NM_MAPS_EMPTY;
-	uint64_t most_bytes = 0;
-
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct nm_mapped *mapped = &maps->items[i];
-		enum nm_maps_rule rule = nm_mapped_rule(mapped, rules);
-		if (rule == NM_MAPS_MOVES)
-			return rule;
-		if (mapped->resident * mapped->page_bytes > most_bytes) {
-			most_bytes = mapped->resident * mapped->page_bytes;
-			refuses = rule;
-		}
-	}
-	return refuses;
-}
-
-int nm_maps_judge(const struct nm_maps_text *text, const struct nm_maps_rules *rules,
-		  struct nm_range **ret, size_t *ret_count, enum nm_maps_rule *ret_rule)
-{
-	struct nm_maps maps = {0};
-	enum nm_maps_rule rule;
-
-	int r = judge_process(text->status, rules, &rule);
-	if (r < 0)
-		return r;
-	if (rule == NM_MAPS_MOVES) {
-		bool fits = nm_maps_add(&maps, text->maps, strlen(text->maps)) == 0;
-		nm_maps_end_file(&maps);
-		(void)nm_maps_add(&maps, text->numa_maps, strlen(text->numa_maps));
-		rule = fits ? judge_mappings(&maps, rules) : NM_MAPS_TOO_MANY;
-	}
-	*ret = NULL;
-	*ret_count = 0;
-	if (rule == NM_MAPS_MOVES)
-		nm_maps_ranges(&maps, rules, ret, ret_count);
-	*ret_rule = rule;
-	nm_maps_clear(&maps);
-	return 0;
 }

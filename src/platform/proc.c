@@ -11,6 +11,15 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
 
+bool nm_kernel_is_too_old(const char *release)
+{
+	unsigned major, minor;
+
+	if (sscanf(release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major < NM_KERNEL_MAJOR || (major == NM_KERNEL_MAJOR && minor < NM_KERNEL_MINOR);
+}
+
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 {
 	const char *open = strchr(text, '(');

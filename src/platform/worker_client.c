@@ -58,13 +58,11 @@ int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uin
 static int find_subject(struct nm_worker_client *client, struct nm_worker_call *call,
 			struct caller *caller)
 {
-	struct nm_proc_stat stat = {.tid = call->pid, .start_ticks = call->start_ticks};
-	int r = call->pid ? 0 : nm_proc_stat_at(call->directory, "stat", &stat);
+	int r = 0;
 
-	if (r == 0 && !is_identified(caller, stat.tid, stat.start_ticks)) {
-		r = call->pid ? nm_worker_client_identify(client, call->pid, call->start_ticks,
-							  &caller->subject)
-			      : nm_worker_subject_at(call->directory, &stat, &caller->subject);
+	if (!is_identified(caller, call->pid, call->start_ticks)) {
+		r = nm_worker_client_identify(client, call->pid, call->start_ticks,
+					      &caller->subject);
 		caller->identified_ns = r == 0 ? nm_clock_ns() : 0;
 	}
 	if (r < 0)
@@ -84,7 +82,7 @@ static void add_news(struct nm_worker_client *client, const struct nm_worker_new
 /* ---- the operation in progress ---- */
 
 static const struct nm_worker_call hello = {
-	.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO}, .fd = -1};
+	.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO}};
 
 /* The first reply has a longer deadline, and no process is charged for it. */
 static int end_greeting(struct nm_worker_client *client, struct caller *caller, int r, int result)
@@ -194,6 +192,8 @@ static bool conclude(struct nm_worker_client *client, struct caller *caller, int
 	}
 	if (r > 0)
 		return false;
+	if (r < 0)
+		caller->call->body_size = 0;
 	*ret = r < 0 ? r : result;
 	caller->inside = false;
 	return true;
@@ -208,7 +208,6 @@ void nm_worker_client_start(struct nm_worker_client *client)
 int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller which,
 			  struct nm_worker_call *call)
 {
-	call->ret_fd = -1;
 	call->held_ns = 0;
 	return start(client, &client->callers[which], call);
 }

@@ -104,14 +104,11 @@ bool nm_worker_link_stirs(const struct nm_worker_link *link)
 
 int nm_worker_link_send(const struct nm_worker_link *link, const struct nm_worker_call *call)
 {
-	size_t count = call->request.count;
 	const struct iovec parts[] = {
 		{(void *)&call->request, sizeof(call->request)},
-		{(void *)call->addresses, call->addresses ? count * sizeof(*call->addresses) : 0},
-		{(void *)call->nodes, call->nodes ? count * sizeof(*call->nodes) : 0},
-		{(void *)call->ranges, call->ranges ? count * sizeof(*call->ranges) : 0},
+		{(void *)call->arguments, call->arguments_size},
 	};
-	int r = nm_fds_send(link->fd, parts, NM_ARRAY_SIZE(parts), (struct nm_fds){call->fd, -1},
+	int r = nm_fds_send(link->fd, parts, NM_ARRAY_SIZE(parts), (struct nm_fds){-1, -1},
 			    MSG_DONTWAIT);
 
 	return r == -EAGAIN ? -EPROTO : r == -EPIPE ? -ECONNRESET : r;
@@ -127,14 +124,11 @@ int nm_worker_link_receive(const struct nm_worker_link *link, struct nm_worker_c
 
 	if (got <= 0)
 		return got < 0 ? (int)got : -ECONNRESET;
-	bool wants_fd = call->request.act == NM_WORKER_OPEN_MAPS && reply.result >= 0;
 	if ((size_t)got < sizeof(reply) || reply.version != NM_WORKER_VERSION ||
-	    reply.bytes != (size_t)got - sizeof(reply) || wants_fd != (fds.first >= 0) ||
-	    fds.second >= 0)
+	    reply.bytes != (size_t)got - sizeof(reply) || fds.first >= 0)
 		return -EPROTO;
 	call->body_size = reply.bytes;
 	call->held_ns = reply.held_ns;
-	call->ret_fd = nm_take_fd(&fds.first);
 	*ret_result = reply.result;
 	return 0;
 }

@@ -32,8 +32,8 @@ struct nm_unresponsive_list {
 
 /* ---- the process of a memory map ---- */
 
-int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat,
-			 struct nm_worker_subject *ret)
+static int subject_at(int directory, const struct nm_proc_stat *stat,
+		      struct nm_worker_subject *ret)
 {
 	nm_autofree char *cgroup = NULL;
 	struct stat owned;
@@ -64,7 +64,7 @@ int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
 	int r = nm_proc_stat_at(directory, "stat", &stat);
 	if (r == 0 && start_ticks && start_ticks != stat.start_ticks)
 		r = -ESRCH;
-	return r < 0 ? r : nm_worker_subject_at(directory, &stat, ret);
+	return r < 0 ? r : subject_at(directory, &stat, ret);
 }
 
 /* ---- which processes may be queried ---- */

@@ -15,10 +15,6 @@ struct nm_worker_subject {
 	uint64_t domain;
 };
 
-/* Identifies the process by the directory of one of its threads, or its own, and the stat of that.
- * Returns 0, -ESRCH if it has exited, or another negative errno. */
-int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat,
-			 struct nm_worker_subject *ret);
 /* Identifies the process by number. start_ticks: the required start time (-ESRCH if it differs); 0:
  * any process with this number. */
 int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,

@@ -5,86 +5,60 @@
 #include "numa-migrd/maps.h"
 #include "numa-migrd/worker.h"
 
-static bool is_about_pages(uint32_t act)
+static bool is_process(const struct nm_worker_request *request)
 {
-	return act == NM_WORKER_WHERE || act == NM_WORKER_ROUND;
+	return request->pid > 0 && request->start_ticks > 0;
 }
 
-/*
- * Returns the length of the whole message, or 0 if the request contains too many elements or none.
- */
-static size_t length_of(const struct nm_worker_request *request)
+/* Takes the arguments, of `size` bytes, to their place in the order. Returns whether they are well
+ * formed. */
+static bool take_arguments(const void *arguments, size_t size, struct nm_worker_order *order)
 {
-	bool finds = request->act == NM_WORKER_FIND;
-	size_t most = finds ? NM_WORKER_RANGES_MOST : NM_WORKER_PAGES_MOST;
-	size_t each = finds				? sizeof(struct nm_worker_range)
-		      : request->act == NM_WORKER_ROUND ? 12
-							: 8;
+	uint32_t count = order->request.count;
 
-	if (!finds && !is_about_pages(request->act))
-		return sizeof(*request);
-	if (request->count == 0 || request->count > most)
-		return 0;
-	return sizeof(*request) + request->count * each;
-}
-
-static bool is_well_formed(const struct nm_worker_request *request)
-{
-	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_IDENTIFY)
+	switch (order->request.act) {
+	case NM_WORKER_HELLO:
+		return size == 0;
+	case NM_WORKER_COUNT:
+	case NM_WORKER_SAMPLE:
+	case NM_WORKER_IDENTIFY:
+		return size == 0 && is_process(&order->request);
+	case NM_WORKER_WHERE:
+		order->addresses = arguments;
+		return is_process(&order->request) && count > 0 && count <= NM_WORKER_PAGES_MOST &&
+		       size == count * sizeof(*order->addresses);
+	case NM_WORKER_MAPPINGS:
+		order->mappings = arguments;
+		return is_process(&order->request) && size == sizeof(*order->mappings);
+	case NM_WORKER_UNITS:
+		order->units = arguments;
+		return is_process(&order->request) && size >= NM_UNITS_ORDER_BYTES(0) &&
+		       order->units->count <= NM_UNITS_MOST &&
+		       size == NM_UNITS_ORDER_BYTES(order->units->count) &&
+		       nm_units_order_is_valid(order->units);
+	case NM_WORKER_RANGES:
+		order->ranges = arguments;
+		return is_process(&order->request) && size >= NM_RANGES_ORDER_BYTES(0) &&
+		       order->ranges->count <= NM_RANGES_MOST &&
+		       size == NM_RANGES_ORDER_BYTES(order->ranges->count) &&
+		       nm_ranges_order_is_valid(order->ranges);
+	default:
 		return false;
-	if (request->act == NM_WORKER_HELLO)
-		return true;
-	if (request->act == NM_WORKER_READ_MAPS)
-		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
-	if (request->act == NM_WORKER_ROUND && request->last_offset > NM_WORKER_PAGE_BYTES_MOST)
-		return false;
-	return request->pid > 0 && request->start_ticks > 0 && request->file <= NM_NUMA_MAPS;
-}
-
-static bool are_ranges(const struct nm_worker_range *ranges, uint32_t count)
-{
-	uint64_t last = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct nm_worker_range *range = &ranges[i];
-		uint64_t page = range->page_bytes;
-		if (range->start < last || range->end <= range->start || range->end > INT64_MAX ||
-		    page < 4096 || page > NM_WORKER_PAGE_BYTES_MOST || range->start % page != 0 ||
-		    range->end % page != 0)
-			return false;
-		last = range->end;
 	}
-	return true;
 }
 
-int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret)
+int nm_worker_parse(const void *message, size_t length, struct nm_worker_order *ret)
 {
 	struct nm_worker_order order = {0};
-	const char *arguments = (const char *)message + sizeof(order.request);
 
 	if (length < sizeof(order.request))
 		return -EINVAL;
 	memcpy(&order.request, message, sizeof(order.request));
 	if (order.request.version != NM_WORKER_VERSION)
 		return -EPROTO;
-	uint32_t act = order.request.act;
-	bool takes_fd = act == NM_WORKER_READ_MAPS;
-	if (!is_well_formed(&order.request) || length != length_of(&order.request) ||
-	    has_fd != takes_fd)
+	if (!take_arguments((const char *)message + sizeof(order.request),
+			    length - sizeof(order.request), &order))
 		return -EINVAL;
-	if (is_about_pages(act))
-		order.addresses = (const uint64_t *)arguments;
-	if (act == NM_WORKER_FIND) {
-		order.ranges = (const struct nm_worker_range *)arguments;
-		if (!are_ranges(order.ranges, order.request.count))
-			return -EINVAL;
-	}
-	if (act == NM_WORKER_ROUND) {
-		order.nodes = (const int32_t *)(order.addresses + order.request.count);
-		for (uint32_t i = 0; i < order.request.count; i++)
-			if (order.nodes[i] < 0 || order.nodes[i] >= (int)NM_NODE_NUMBERS)
-				return -EINVAL;
-	}
 	*ret = order;
 	return 0;
 }

@@ -78,7 +78,8 @@ static const char *operation_of(enum nm_worker_act act)
 	switch (act) {
 	case NM_WORKER_WHERE:
 		return "locate-pages";
-	case NM_WORKER_ROUND:
+	case NM_WORKER_UNITS:
+	case NM_WORKER_RANGES:
 		return "migrate-pages";
 	default:
 		return "read-mappings";

@@ -14,8 +14,8 @@
 #include "../support/live_calls.h"
 #include "bench.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/worker.h"
 
 #define PAGES 8192U
 #define PAGE_BYTES 4096U
@@ -27,8 +27,9 @@ static struct nm_topology *topology;
 static struct nm_config *config;
 static struct nm_mover *mover;
 static uint64_t addresses[PAGES], start_ticks;
-static int nodes[PAGES], statuses[PAGES];
-static struct nm_worker_moved outcome;
+static int statuses[PAGES];
+static struct nm_units_order order;
+static struct nm_units_moved outcome;
 
 static void must(int r, const char *what)
 {
@@ -74,14 +75,19 @@ static double move_bare(int to)
 {
 	double before = wall_ns();
 
-	for (size_t i = 0; i < PAGES; i++)
-		nodes[i] = (int)topology->nodes[to].os_id;
+	int node = (int)topology->nodes[to].os_id;
+
+	order.count = order.pages_most = BARE_CALL;
+	order.nr_rooms = 1;
+	order.slow_ns = UINT64_MAX;
+	order.rooms[0] = (struct nm_page_room){.node = node, .memory = UINT64_MAX};
 	for (size_t i = 0; i < PAGES; i += BARE_CALL) {
-		const struct nm_page_round round = {
-			.count = BARE_CALL, .addresses = addresses + i, .nodes = nodes + i};
+		for (size_t k = 0; k < BARE_CALL; k++)
+			order.units[k] = (struct nm_page_unit){
+				.address = addresses[i + k], .pages = 1, .from = -1, .to = node};
 		must(live_result(platform,
-				 platform->ops->pages_round(platform, getpid(), start_ticks, &round,
-							    &outcome)),
+				 platform->ops->units_move(platform, getpid(), start_ticks, &order,
+							   &outcome)),
 		     "move_pages");
 	}
 	return wall_ns() - before;
@@ -92,9 +98,7 @@ static double ask_where(void)
 	double before = wall_ns();
 
 	for (size_t i = 0; i < PAGES; i += BARE_CALL)
-		must(live_result(platform,
-				 platform->ops->pages_where(platform, getpid(), 0, BARE_CALL,
-							    addresses + i, statuses + i)),
+		must(live_where(platform, getpid(), 0, BARE_CALL, addresses + i, statuses + i),
 		     "move_pages");
 	return wall_ns() - before;
 }

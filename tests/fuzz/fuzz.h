@@ -71,13 +71,11 @@ static inline char *fuzz_piece(struct fuzz_input *input)
 /* ---- a machine on which every file has the same content ---- */
 
 #define FUZZ_DIRECTORY 1000
-#define FUZZ_FILE 1001
 
 struct fuzz_platform {
 	struct nm_platform platform;
 	const char *text;
-	size_t length, at; /* position of read_maps */
-	size_t piece;	   /* maximum size of a read; 0: no limit */
+	size_t length;
 	unsigned open;
 	uint64_t now_ns;
 };
@@ -99,33 +97,6 @@ static inline int fuzz_open_directory(struct nm_platform *platform, int director
 	return FUZZ_DIRECTORY;
 }
 
-static inline int fuzz_open_maps(struct nm_platform *platform, int directory, const char *path)
-{
-	(void)directory, (void)path;
-	fuzz_of(platform)->open++;
-	fuzz_of(platform)->at = 0;
-	return FUZZ_FILE;
-}
-
-static inline ssize_t fuzz_read_maps(struct nm_platform *platform, int directory, int fd,
-				     char *buffer, size_t size, uint64_t budget_ns,
-				     uint64_t *ret_held_ns)
-{
-	(void)directory, (void)budget_ns;
-	*ret_held_ns = 1;
-	struct fuzz_platform *fuzz = fuzz_of(platform);
-	size_t left = fuzz->length - fuzz->at;
-
-	FUZZ_REQUIRE(fd == FUZZ_FILE);
-	if (size > left)
-		size = left;
-	if (fuzz->piece && size > fuzz->piece)
-		size = fuzz->piece;
-	memcpy(buffer, fuzz->text + fuzz->at, size);
-	fuzz->at += size;
-	return (ssize_t)size;
-}
-
 static inline ssize_t fuzz_read_file(struct nm_platform *platform, int directory, const char *path,
 				     char *buffer, size_t size)
 {
@@ -141,16 +112,14 @@ static inline ssize_t fuzz_read_file(struct nm_platform *platform, int directory
 
 static inline void fuzz_close(struct nm_platform *platform, int fd)
 {
-	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY || fd == FUZZ_FILE);
+	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY);
 	FUZZ_REQUIRE(fuzz_of(platform)->open-- > 0);
 }
 
 static const struct nm_platform_ops fuzz_ops = {
 	.now_ns = fuzz_now_ns,
 	.open_directory = fuzz_open_directory,
-	.open_maps = fuzz_open_maps,
 	.read_file = fuzz_read_file,
-	.read_maps = fuzz_read_maps,
 	.close = fuzz_close,
 };
 

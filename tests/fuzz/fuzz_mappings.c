@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: many-mappings, proc-sys
-/* Parses /proc/PID/maps and numa_maps in lines and in pieces. */
-#include "../../src/mover/mappings.h"
+/* Parses /proc/PID/maps and numa_maps in lines and in pieces, as a worker does. */
 #include "fuzz.h"
 #include "numa-migrd/maps.h"
+#include "numa-migrd/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/regions.h"
-
-#define BUDGET_NS 1000U
 
 static void parse_lines(const char *text)
 {
@@ -21,56 +18,47 @@ static void parse_lines(const char *text)
 	nm_node_pages_add(&pages, text, 4096);
 }
 
-static void look(const struct nm_mappings *mappings)
+/* Takes what is complete, and checks it as the daemon does. */
+static void take(const struct nm_maps *maps, size_t *next, uint64_t *after)
 {
-	const struct nm_mapped *all;
-	struct nm_range *ranges = NULL;
-	size_t count = nm_mappings_all(mappings, &all), nr_ranges = 0;
+	static struct nm_mappings_piece piece;
+	const struct nm_maps_rules rules = {0};
+	bool more = true;
 
-	for (size_t i = 0; i < count; i++) {
-		FUZZ_REQUIRE(all[i].start < all[i].end);
-		FUZZ_REQUIRE(i == 0 || all[i - 1].end <= all[i].start);
-		FUZZ_REQUIRE(nm_mappings_find(mappings, all[i].start, 1) == &all[i]);
-		FUZZ_REQUIRE(!nm_mappings_find(mappings, all[i].end - 1, 2));
-	}
-	nm_maps_ranges(&mappings->maps,
-		       &(struct nm_maps_rules){.move_bound = true, .move_shared = true}, &ranges,
-		       &nr_ranges);
-	FUZZ_REQUIRE(nr_ranges <= count);
-	free(ranges);
+	do {
+		size_t before = *next;
+		more = nm_mappings_take(maps, &rules, next, &piece);
+		FUZZ_REQUIRE(nm_mappings_piece_is_valid(&piece, *after));
+		if (piece.count > 0)
+			*after = piece.items[piece.count - 1].end;
+		if (*next == before)
+			break;
+	} while (more);
+	FUZZ_REQUIRE(*next <= maps->count);
+	FUZZ_REQUIRE(maps->complete == !more);
 }
 
+/* One text in place of both files. */
 static void read_all(const char *text, size_t size, size_t piece)
 {
-	struct fuzz_platform fuzz = fuzz_platform_returning(text, size);
-	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
-	int r = -EAGAIN;
+	struct nm_maps maps = {0};
+	size_t next = 0;
+	uint64_t after = 0;
+	int r = 0;
 
-	fuzz.piece = piece;
-	nm_mappings_new(&fuzz.platform, &mappings);
-	while (r == -EAGAIN)
-		r = nm_mappings_read(mappings, fuzz_open_directory(&fuzz.platform, NM_ROOT, ""),
-				     BUDGET_NS);
+	for (unsigned file = 0; file < 2 && r == 0; file++) {
+		for (size_t at = 0; at < size && r == 0; at += piece + 1) {
+			r = nm_maps_add(&maps, text + at,
+					size - at <= piece ? size - at : piece + 1);
+			if (r == 0)
+				take(&maps, &next, &after);
+		}
+		nm_maps_end_file(&maps);
+	}
 	FUZZ_REQUIRE(r == 0 || r == -EFBIG);
 	if (r == 0)
-		look(mappings);
-}
-
-/* One text in place of each file. */
-static void judge(const char *text)
-{
-	const struct nm_maps_text all = {text, text, text};
-	const struct nm_maps_rules rules = {.rss_bytes = 1U << 30};
-	struct nm_range *ranges = NULL;
-	enum nm_maps_rule rule;
-	size_t count;
-
-	if (nm_maps_judge(&all, &rules, &ranges, &count, &rule) < 0)
-		return;
-	FUZZ_REQUIRE((rule == NM_MAPS_MOVES) == (count > 0));
-	for (size_t i = 0; i < count; i++)
-		FUZZ_REQUIRE(ranges[i].start < ranges[i].end);
-	free(ranges);
+		take(&maps, &next, &after);
+	nm_maps_clear(&maps);
 }
 
 /* The result of the whole text equals that of its pieces. */
@@ -92,7 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(&input);
 
 	parse_lines(text);
-	judge(text);
 	read_all(text, input.size, piece);
 	search_program(text, strlen(text), piece);
 	free(text);

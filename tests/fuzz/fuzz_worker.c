@@ -1,51 +1,85 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: worker-socket
-/* Messages to a worker. An accepted request must be complete and lie within its message. */
+/* Messages to a worker, and its answers. An accepted one must be complete, lie within its message,
+ * and meet the conditions of its job. */
 #include "fuzz.h"
-#include "numa-migrd/maps.h"
 #include "numa-migrd/worker.h"
 
-static void require_within(const void *message, size_t size, const struct nm_worker_order *order)
-{
-	const char *begin = message, *end = begin + size;
-	size_t count = order->request.count;
+static const char *begin, *end;
 
-	FUZZ_REQUIRE(order->request.version == NM_WORKER_VERSION);
-	if (order->addresses) {
-		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_PAGES_MOST);
-		FUZZ_REQUIRE((const char *)order->addresses >= begin &&
-			     (const char *)(order->addresses + count) <= end);
-		FUZZ_REQUIRE(order->request.pid > 0 && order->request.start_ticks > 0);
-	}
-	if (order->nodes)
-		FUZZ_REQUIRE(order->addresses && (const char *)(order->nodes + count) == end);
-	for (size_t i = 0; order->nodes && i < count; i++)
-		FUZZ_REQUIRE(order->nodes[i] >= 0 && order->nodes[i] < (int)NM_NODE_NUMBERS);
-	if (order->ranges) {
-		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_RANGES_MOST && !order->addresses);
-		FUZZ_REQUIRE((const char *)order->ranges >= begin &&
-			     (const char *)(order->ranges + count) == end);
-		FUZZ_REQUIRE(order->request.pid > 0 && order->request.start_ticks > 0);
-	}
-	for (size_t i = 0; order->ranges && i < count; i++)
-		FUZZ_REQUIRE(order->ranges[i].start < order->ranges[i].end &&
-			     order->ranges[i].page_bytes > 0);
-	if (order->request.act == NM_WORKER_READ_MAPS)
-		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_TEXT_MOST);
+static void require_within(const void *first, size_t size)
+{
+	FUZZ_REQUIRE((const char *)first >= begin && (const char *)first + size == end);
 }
 
-/* The first byte states whether a descriptor is attached, the rest is the message. */
+static void check_units(const struct nm_units_order *order)
+{
+	require_within(order, NM_UNITS_ORDER_BYTES(order->count));
+	FUZZ_REQUIRE(order->nr_rooms > 0 && order->nr_rooms <= NM_ROOMS_MOST);
+	FUZZ_REQUIRE(order->pages_most > 0 && order->pages_most <= NM_UNITS_MOST);
+	for (size_t i = 0; i < order->count; i++) {
+		const struct nm_page_unit *unit = &order->units[i];
+		FUZZ_REQUIRE(unit->to >= 0 && unit->to < (int)NM_NODE_NUMBERS);
+		FUZZ_REQUIRE(unit->pages > 0);
+		FUZZ_REQUIRE(unit->kind != NM_UNIT_BASE || unit->pages <= NM_UNIT_PAGES_MOST);
+	}
+}
+
+static void check_ranges(const struct nm_ranges_order *order)
+{
+	require_within(order, NM_RANGES_ORDER_BYTES(order->count));
+	FUZZ_REQUIRE(order->pages_most > 0 && order->pages_most <= NM_UNITS_MOST);
+	FUZZ_REQUIRE(order->page_bytes >= 4096);
+	for (size_t i = 0; i < order->count; i++)
+		FUZZ_REQUIRE(order->ranges[i].start < order->ranges[i].end);
+}
+
+static void check(const struct nm_worker_order *order)
+{
+	FUZZ_REQUIRE(order->request.version == NM_WORKER_VERSION);
+	if (order->request.act != NM_WORKER_HELLO)
+		FUZZ_REQUIRE(order->request.pid > 0 && order->request.start_ticks > 0);
+	if (order->addresses)
+		require_within(order->addresses, order->request.count * UINT64_C(8));
+	if (order->mappings)
+		require_within(order->mappings, sizeof(*order->mappings));
+	if (order->units)
+		check_units(order->units);
+	if (order->ranges)
+		check_ranges(order->ranges);
+}
+
+/* An answer to an order of two units. */
+static void unpack(const uint8_t *data, size_t size)
+{
+	static struct nm_units_moved moved;
+	static struct nm_units_order order;
+
+	order.count = 2;
+	if (size > sizeof(moved))
+		return;
+	memset(&moved, 0, sizeof(moved));
+	memcpy(&moved, data, size);
+	if (nm_units_moved_unpack(&moved, size, &order) < 0)
+		return;
+	FUZZ_REQUIRE(moved.count == 2 && moved.nr_runs <= NM_UNITS_MOST &&
+		     moved.nr_tries <= NM_TRIES_MOST);
+	FUZZ_REQUIRE(nm_units_moved_pack(&moved) == size);
+	FUZZ_REQUIRE(memcmp(&moved, data, size) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fuzz_input input = {data, size};
-	bool has_fd = fuzz_byte(&input) & 1;
 	struct nm_worker_order order;
-	uint8_t *message = malloc(input.size + 1);
+	uint8_t *message = malloc(size + 1);
 
 	FUZZ_REQUIRE(message);
-	memcpy(message, input.data, input.size);
-	if (nm_worker_parse(message, input.size, has_fd, &order) == 0)
-		require_within(message, input.size, &order);
+	memcpy(message, data, size);
+	begin = (const char *)message;
+	end = begin + size;
+	if (nm_worker_parse(message, size, &order) == 0)
+		check(&order);
+	unpack(data, size);
 	free(message);
 	return 0;
 }

@@ -163,30 +163,48 @@ static void write_helper(const char *folder)
 		}
 }
 
-/* Two pages and their destinations. */
+/* Each request with two pages or ranges. */
 static void write_worker(const char *folder)
 {
 	static const uint64_t addresses[] = {0x7f0000000000, 0x7f0000001000};
-	static const int32_t nodes[] = {0, 1};
-	static const struct nm_worker_range ranges[] = {{0x7f0000000000, 0x7f0000004000, 0x1000, 0},
-							{0x7f0000200000, 0x7f0000600000, 0x200000, 0}};
+	static const struct nm_mappings_order mappings = {.budget_ns = 1000000, .begin = 1};
+	static struct nm_units_order units = {
+		.count = 2,
+		.pages_most = 512,
+		.nr_rooms = 1,
+		.rooms = {{.node = 1, .memory = 1 << 30}},
+		.units = {{0x7f0000200000, 512, NM_UNIT_BLOCK, 0, 1, 0, 0},
+			  {0x7f0000600000, 3, NM_UNIT_BASE, -1, 1, 0, 0}},
+	};
+	static struct nm_ranges_order ranges = {
+		.count = 2,
+		.page_bytes = 4096,
+		.pages_most = 512,
+		.bytes_most = 1 << 20,
+		.room = {.node = 1, .memory = 1 << 30},
+		.ranges = {{0x7f0000000000, 0x7f0000004000, 0},
+			   {0x7f0000200000, 0x7f0000600000, 7}},
+	};
+	const struct {
+		const void *bytes;
+		size_t size;
+	} arguments[NM_WORKER_IDENTIFY + 1] = {
+		[NM_WORKER_WHERE] = {addresses, sizeof(addresses)},
+		[NM_WORKER_MAPPINGS] = {&mappings, sizeof(mappings)},
+		[NM_WORKER_UNITS] = {&units, NM_UNITS_ORDER_BYTES(2)},
+		[NM_WORKER_RANGES] = {&ranges, NM_RANGES_ORDER_BYTES(2)},
+	};
 
 	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_IDENTIFY; act++) {
 		const struct nm_worker_request request = {.version = NM_WORKER_VERSION,
 							  .act = act,
 							  .pid = 100,
-							  .count = 2,
+							  .count = act == NM_WORKER_WHERE ? 2 : 0,
 							  .start_ticks = 4242};
-		const uint8_t has_fd = act == NM_WORKER_READ_MAPS;
 		struct seed seed = {0};
-		add(&seed, &has_fd, 1);
 		add(&seed, &request, sizeof(request));
-		if (act == NM_WORKER_WHERE || act == NM_WORKER_ROUND)
-			add(&seed, addresses, sizeof(addresses));
-		if (act == NM_WORKER_ROUND)
-			add(&seed, nodes, sizeof(nodes));
-		if (act == NM_WORKER_FIND)
-			add(&seed, ranges, sizeof(ranges));
+		if (arguments[act].size)
+			add(&seed, arguments[act].bytes, arguments[act].size);
 		write_seed(folder, "worker", act, &seed);
 	}
 }

@@ -95,8 +95,6 @@ struct nm_sim_user_state {
 
 struct nm_sim_handle {
 	uint32_t pid, tid; /* 0: not used */
-	char *text;	   /* contents of a file that is read in pieces; NULL: a directory */
-	size_t length, at;
 };
 
 struct nm_sim {

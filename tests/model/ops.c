@@ -8,8 +8,8 @@
 
 #include "files.h"
 #include "numa-migrd/maps.h"
+#include "numa-migrd/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/worker.h"
 
 #define FIRST_FD 1000
 #define SAMPLED_PAGES 512U
@@ -53,7 +53,6 @@ static void close_handle(struct nm_platform *platform, int fd)
 	struct nm_sim_handle *handle = handle_of(sim, fd);
 	if (!handle)
 		return;
-	free(handle->text);
 	*handle = (struct nm_sim_handle){0};
 	if ((size_t)(fd - FIRST_FD) < sim->first_free_handle)
 		sim->first_free_handle = (size_t)(fd - FIRST_FD);
@@ -94,18 +93,6 @@ static ssize_t read_file(struct nm_platform *platform, int directory, const char
 	if (r < 0)
 		return r;
 	return text.length < size ? (ssize_t)text.length : -EFBIG;
-}
-
-static int open_maps(struct nm_platform *platform, int directory, const char *path)
-{
-	struct nm_sim *sim = sim_of(platform);
-	const struct nm_sim_handle *above = handle_of(sim, directory);
-	const struct nm_sim_task *task = above ? nm_sim_find_task(sim, above->tid) : NULL;
-	if (!task)
-		return -ESRCH;
-	struct nm_sim_handle handle = {.pid = above->pid, .tid = above->tid};
-	int r = nm_sim_write_memory(sim, task->process, path, &handle.text, &handle.length);
-	return r < 0 ? r : new_handle(sim, &handle);
 }
 
 static int list_tasks(const struct nm_sim_process *process, nm_name_fn each, void *context)
@@ -258,34 +245,6 @@ static int where(void *context, unsigned count, const uint64_t *addresses, int *
 	return 0;
 }
 
-static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		       unsigned count, const uint64_t *addresses, int *ret)
-{
-	struct memory memory = memory_of(platform, tid, start_ticks);
-	return where(&memory, count, addresses, ret);
-}
-
-static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		      unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
-		      struct nm_worker_found *ret)
-{
-	struct memory memory = memory_of(platform, tid, start_ticks);
-	(void)budget_ns;
-	if (!memory.process)
-		return -ESRCH;
-	ret->count = 0;
-	for (unsigned i = 0; i < nr_ranges; i++)
-		for (ret->next = ranges[i].start; ret->next < ranges[i].end;
-		     ret->next += ranges[i].page_bytes) {
-			if (page_at(memory.process, ret->next) < 0)
-				continue;
-			if (ret->count == NM_WORKER_PAGES_MOST)
-				return where(&memory, ret->count, ret->addresses, ret->nodes);
-			ret->addresses[ret->count++] = ret->next;
-		}
-	return where(&memory, ret->count, ret->addresses, ret->nodes);
-}
-
 /* Copying takes the caller this long, too. */
 static double copy_s(const struct nm_sim_process *process, uint64_t pages)
 {
@@ -344,28 +303,53 @@ static int move(void *context, unsigned count, const uint64_t *addresses, const 
 	return 0;
 }
 
-static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		       const struct nm_page_round *round, struct nm_worker_moved *ret)
+static int units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      const struct nm_units_order *order, struct nm_units_moved *ret)
 {
 	struct memory memory = memory_of(platform, tid, start_ticks);
-	const struct nm_round_calls calls = {where, move, &memory};
-	return nm_round_perform(round, &calls, ret);
+	const struct nm_page_calls calls = {where, move, NULL, &memory};
+	return nm_units_move(order, &calls, ret);
 }
 
-static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
+static int ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		       const struct nm_ranges_order *order, struct nm_ranges_moved *ret)
 {
-	struct nm_sim_handle *handle = handle_of(sim_of(platform), fd);
-	(void)directory, (void)budget_ns;
+	struct memory memory = memory_of(platform, tid, start_ticks);
+	const struct nm_page_calls calls = {where, move, NULL, &memory};
+	return nm_ranges_move(order, &calls, ret);
+}
+
+static int add_file(const struct memory *memory, const char *name, struct nm_maps *maps)
+{
+	nm_autofree char *text = NULL;
+	size_t length;
+	int r = nm_sim_write_memory(memory->sim, memory->process, name, &text, &length);
+	if (r == 0)
+		r = nm_maps_add(maps, text, length);
+	nm_maps_end_file(maps);
+	return r;
+}
+
+/* A process has few mappings: they fit into one piece. */
+static int mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
+			 uint64_t *ret_held_ns)
+{
+	const struct nm_maps_rules rules = {.move_bound = order->move_bound,
+					    .move_shared = order->move_shared};
+	struct memory memory = memory_of(platform, tid, start_ticks);
+	struct nm_maps maps = {0};
+	size_t next = 0;
 	*ret_held_ns = 0;
-	if (!handle || !handle->text)
-		return -EBADF;
-	size_t length = handle->length - handle->at;
-	if (length > size)
-		length = size;
-	memcpy(buffer, handle->text + handle->at, length);
-	handle->at += length;
-	return (ssize_t)length;
+	if (!memory.process)
+		return -ESRCH;
+	int r = add_file(&memory, "maps", &maps);
+	if (r == 0)
+		r = add_file(&memory, "numa_maps", &maps);
+	if (r == 0 && nm_mappings_take(&maps, &rules, &next, ret))
+		r = -EFBIG;
+	nm_maps_clear(&maps);
+	return r;
 }
 
 /* ---- queries: answered at once ---- */
@@ -485,10 +469,8 @@ const struct nm_platform_ops nm_sim_ops = {
 	.memory_query = queue_answer,
 	.memory_poll = poll_answer,
 	.memory_cancel = cancel_query,
-	.open_maps = open_maps,
-	.read_maps = read_maps,
-	.pages_where = pages_where,
-	.pages_find = pages_find,
-	.pages_round = pages_round,
+	.mappings_read = mappings_read,
+	.units_move = units_move,
+	.ranges_move = ranges_move,
 	.numa_balancing_set = numa_balancing_set,
 };

@@ -138,8 +138,6 @@ void nm_sim_free(struct nm_sim *sim)
 		return;
 	for (size_t i = 0; i < sim->nr_processes; i++)
 		nm_sim_process_free(sim->processes[i]);
-	for (size_t i = 0; i < sim->nr_handles; i++)
-		free(sim->handles[i].text);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(sim->answers); i++)
 		nm_memory_answer_clear(&sim->answers[i]);
 	free(sim->users);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queries about memory (nm_platform_ops.ask), answered at once by other operations of the machine:
- * page nodes by pages_where, text by open_maps and read_maps. While
- * fake_asked.hangs is set, queries are never answered.
+ * Queries about memory (nm_platform_ops.memory_query), answered at once by what fake_asked
+ * contains. While fake_asked.hangs is set, queries are never answered.
  */
 #ifndef NUMA_MIGRD_TESTS_FAKE_ASK_H
 #define NUMA_MIGRD_TESTS_FAKE_ASK_H
@@ -18,8 +17,11 @@
 
 static struct {
 	bool hangs;
-	unsigned late;	       /* number of polls without an answer yet */
-	const char *numa_maps; /* of every process; NULL: that of the machine, if any */
+	unsigned late;	  /* number of polls without an answer yet */
+	bool hides_nodes; /* `where` is not called: -EPERM */
+	int (*where)(struct nm_platform *platform, unsigned count, const uint64_t *addresses,
+		     int *ret);
+	const char *numa_maps; /* of every process; NULL: -ENOENT */
 	const int *pages;      /* nodes of the pages of every process; NULL: no answer */
 	unsigned nr_pages, pages_asked;
 	int program; /* of every process: its number in nm_excluded_programs, or an error */
@@ -38,8 +40,9 @@ static inline int fake_answer_where(struct nm_platform *platform,
 				    struct nm_memory_answer *ret)
 {
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
-	int r = platform->ops->pages_where(platform, (pid_t)question->pid, question->start_ticks,
-					   question->count, question->addresses, nodes);
+	int r = fake_asked.where && !fake_asked.hides_nodes
+			? fake_asked.where(platform, question->count, question->addresses, nodes)
+			: -EPERM;
 	if (r < 0)
 		return r;
 	ret->nodes = NM_TAKE(nodes);
@@ -47,48 +50,18 @@ static inline int fake_answer_where(struct nm_platform *platform,
 	return 0;
 }
 
-/* Changes the text. */
-static inline struct nm_node_pages *fake_count_pages(char *text)
+static inline int fake_answer_numa_maps(struct nm_memory_answer *ret)
 {
-	struct nm_node_pages *pages = nm_must(calloc(1, sizeof(*pages)));
+	char text[65536], *rest = text;
 
-	pages->whole = true;
-	for (char *line; (line = strsep(&text, "\n"));)
-		nm_node_pages_add(pages, line, (uint64_t)sysconf(_SC_PAGESIZE));
-	return pages;
-}
-
-static inline int fake_answer_numa_maps(struct nm_platform *platform,
-					const struct nm_memory_query *question,
-					struct nm_memory_answer *ret)
-{
-	const struct nm_platform_ops *ops = platform->ops;
-	char path[32], text[65536] = "";
-	uint64_t held_ns;
-	ssize_t got;
-	size_t used = 0;
-
-	if (fake_asked.numa_maps) {
-		(void)snprintf(text, sizeof(text), "%s", fake_asked.numa_maps);
-		ret->pages = fake_count_pages(text);
-		return 0;
-	}
-	if (!ops->open_maps)
+	if (!fake_asked.numa_maps)
 		return -ENOENT;
-
-	(void)snprintf(path, sizeof(path), "proc/%u", question->pid);
-	int directory = ops->open_directory(platform, NM_ROOT, path);
-	if (directory < 0)
-		return directory;
-	int fd = ops->open_maps(platform, directory, "numa_maps");
-	while (fd >= 0 && (got = ops->read_maps(platform, directory, fd, text + used,
-						sizeof(text) - 1 - used, 1, &held_ns)) > 0)
-		used += (size_t)got;
-	if (fd >= 0)
-		ops->close(platform, fd);
-	ops->close(platform, directory);
-	ret->pages = fake_count_pages(text);
-	return fd < 0 ? fd : 0;
+	(void)snprintf(text, sizeof(text), "%s", fake_asked.numa_maps);
+	ret->pages = nm_must(calloc(1, sizeof(*ret->pages)));
+	ret->pages->whole = true;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		nm_node_pages_add(ret->pages, line, (uint64_t)sysconf(_SC_PAGESIZE));
+	return 0;
 }
 
 static inline int fake_answer_pages(struct nm_memory_answer *ret)
@@ -118,7 +91,7 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_
 	else if (question->kind == NM_MEMORY_QUERY_WHERE)
 		answer->result = fake_answer_where(platform, question, answer);
 	else if (question->kind == NM_MEMORY_QUERY_NUMA_MAPS)
-		answer->result = fake_answer_numa_maps(platform, question, answer);
+		answer->result = fake_answer_numa_maps(answer);
 	else if (question->kind == NM_MEMORY_QUERY_PAGES)
 		answer->result = fake_answer_pages(answer);
 	else

@@ -319,16 +319,22 @@ static inline int fake_hardware_open(struct nm_platform *platform,
 	return 0;
 }
 
-static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				   unsigned count, const uint64_t *addresses, int *ret)
+static inline int fake_pages_where(struct nm_platform *platform, unsigned count,
+				   const uint64_t *addresses, int *ret)
 {
 	struct fake_perf *fake = fake_perf(platform);
 
-	(void)tid, (void)start_ticks;
 	fake->questions++;
 	for (unsigned i = 0; i < count; i++)
 		ret[i] = addresses[i] >> 40 ? -ENOENT : (int)(addresses[i] >> 32);
 	return fake->where_error;
+}
+
+static inline int fake_perf_ask(struct nm_platform *platform, const struct nm_memory_query *query,
+				uint64_t *ret_ticket)
+{
+	fake_asked.where = fake_pages_where;
+	return fake_ask(platform, query, ret_ticket);
 }
 
 static const struct nm_platform_ops fake_perf_ops = {
@@ -337,8 +343,9 @@ static const struct nm_platform_ops fake_perf_ops = {
 	.event_open = fake_open,
 	.hardware_list = fake_hardware_list,
 	.hardware_open = fake_hardware_open,
-	FAKE_ASK,
-	.pages_where = fake_pages_where,
+	.memory_query = fake_perf_ask,
+	.memory_poll = fake_take,
+	.memory_cancel = fake_forget,
 	.event_map = fake_map,
 	.event_unmap = fake_unmap,
 	.aux_map = fake_aux_map,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the mover on a real machine with a worker. */
+/* Jobs of the mover on a real machine with a worker. */
 #ifndef NM_SUPPORT_LIVE_CALLS_H
 #define NM_SUPPORT_LIVE_CALLS_H
 
 #include <poll.h>
 #include <stdlib.h>
 
-#include "../../src/mover/mappings.h"
+#include "numa-migrd/platform.h"
 
-/* Waits until a call or a query can advance, or for a short time. */
+/* Waits until a job or a query can advance, or for a short time. */
 static inline void live_wait(struct nm_platform *platform)
 {
 	struct pollfd end = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
@@ -17,7 +17,7 @@ static inline void live_wait(struct nm_platform *platform)
 		abort();
 }
 
-/* Waits for the result of a call that returned `r`. */
+/* Waits for the result of a job that returned `r`. */
 static inline int live_result(struct nm_platform *platform, int r)
 {
 	while (r == NM_CALL_BEGUN) {
@@ -28,23 +28,26 @@ static inline int live_result(struct nm_platform *platform, int r)
 	return r;
 }
 
-/* Returns the node of one page; the thread is one of the process. */
+/* Queries the nodes of pages; the thread is one of the process. */
 static inline int live_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			     const uint64_t *address, int *ret_node)
+			     unsigned count, const uint64_t *addresses, int *ret_nodes)
 {
-	return live_result(platform, platform->ops->pages_where(platform, tid, start_ticks, 1,
-								address, ret_node));
-}
+	const struct nm_memory_query query = {.kind = NM_MEMORY_QUERY_WHERE,
+					      .pid = (uint32_t)tid,
+					      .start_ticks = start_ticks,
+					      .count = count,
+					      .addresses = addresses};
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	uint64_t ticket;
 
-/* Reads the mappings of a process within one budget; takes over its directory. */
-static inline int live_read(struct nm_platform *platform, struct nm_mappings *mappings,
-			    int directory, uint64_t budget_ns)
-{
-	int r = nm_mappings_read(mappings, directory, budget_ns);
-
-	while (r == NM_CALL_BEGUN)
-		r = nm_mappings_continue(mappings, live_result(platform, r));
-	return r;
+	int r = platform->ops->memory_query(platform, &query, &ticket);
+	if (r < 0)
+		return r;
+	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
+		live_wait(platform);
+	for (unsigned i = 0; answer.result == 0 && i < count; i++)
+		ret_nodes[i] = answer.nodes[i];
+	return answer.result;
 }
 
 #endif

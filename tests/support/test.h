@@ -50,6 +50,16 @@ static size_t nr_nm_tests;
 
 #define TEST(name) TEST_BETWEEN(SET_UP, TEAR_DOWN, name)
 
+/* The rows of a table, and a condition of one: a failure prints the row's `name`. */
+#define EACH_ROW(row, table)                                                                       \
+	for (__typeof__(&(table)[0]) row = table;                                                  \
+	     row < (table) + sizeof(table) / sizeof(*(table)); row++)
+#define CHECK(row, condition)                                                                      \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			fail_msg("%s: not so: %s", (row)->name, #condition);                       \
+	} while (0)
+
 /* The tests that have registered, in a main() of a file's own. */
 #define RUN_REGISTERED(begin, end)                                                                 \
 	_cmocka_run_group_tests(__FILE__, nm_tests, nr_nm_tests, begin, end)

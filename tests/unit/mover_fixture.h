@@ -22,6 +22,7 @@
 
 #include "../support/machine.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/page_jobs.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/worker.h"
 
@@ -34,30 +35,20 @@
 #define FAKE_PAGES 8192U
 #define FAKE_DIRECTORY 1000
 #define FAKE_THREAD 1001
-#define FAKE_FILE 2000
-#define FAKE_NO_FILE 2009 /* empty */
+#define FAKE_HELD 2000 /* the directories of processes that hold their lock, by number */
 #define FAKE_NODES 4U
 #define FAKE_FIRST_EXITED 100000U
 #define FAKE_LATER_TICKS 5U /* start time of the other thread after that of the first */
 #define FAKE_TEXT 65536U
 #define FAKE_PIECE 256U /* size of one read of maps and numa_maps */
 
-/* A call of the mover, and the destination of its results. */
+/* A job of the mover, and the destination of its results. */
 struct fake_call {
-	enum { FAKE_OPEN_MAPS, FAKE_READ_MAPS, FAKE_WHERE, FAKE_FIND, FAKE_ROUND } kind;
-	int directory, fd;
-	const char *name;
-	char *buffer;
-	size_t size;
+	enum { FAKE_MAPPINGS, FAKE_UNITS, FAKE_RANGES } kind;
 	pid_t tid;
 	uint64_t start_ticks;
-	unsigned count;
-	const uint64_t *addresses;
-	int *statuses;
-	struct nm_page_round round;
-	struct nm_worker_moved *moved;
-	const struct nm_worker_range *ranges;
-	struct nm_worker_found *found;
+	const void *order;
+	void *ret;
 	uint64_t *ret_held_ns;
 };
 
@@ -73,6 +64,10 @@ struct fake {
 	size_t exited_threads; /* listed before it */
 	unsigned directories;  /* attempts to open one */
 	uint64_t start_ticks;
+	/* Processes whose jobs take NM_WORKER_DEADLINE_NS, and fail; only the first one of their
+	 * domain, as the client refuses the others. */
+	uint32_t held_from, held_to;
+	unsigned held_jobs;
 	int node[FAKE_PAGES];	   /* or a negative errno */
 	int add_error[FAKE_PAGES]; /* when it is queued */
 	unsigned busy[FAKE_PAGES]; /* number of times it cannot be migrated */
@@ -82,9 +77,10 @@ struct fake {
 	bool many_groups; /* so that its status is too long */
 	unsigned long_statuses;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
-	size_t offset[2];
-	uint64_t read_ns; /* duration of such a read */
-	uint64_t way_ns;  /* duration of the transport both ways */
+	struct nm_maps reading;
+	size_t offset, taken; /* of its text and mappings, by the jobs before */
+	uint64_t read_ns;     /* duration of such a read */
+	uint64_t way_ns;      /* duration of the transport both ways */
 	unsigned reads, open_files;
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
@@ -94,7 +90,8 @@ struct fake {
 	uint64_t call_ns;    /* duration of a move, and of each page in it */
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
-	unsigned finds, found_most;
+	unsigned finds, found_most; /* searches; pages that one queries */
+	unsigned searched;	    /* by the last one */
 	unsigned calls, largest;
 	bool hold_calls,
 		hold_reads; /* moves and reads of mappings are not answered while this is set */
@@ -118,6 +115,10 @@ static inline int fake_open_directory(struct nm_platform *platform, int director
 	snprintf(process, sizeof(process), directory == NM_ROOT ? "proc/%u" : "task/%u", fake->pid);
 	snprintf(thread, sizeof(thread), "task/%u", fake->thread);
 	int r = strcmp(path, process) == 0 ? FAKE_DIRECTORY : -ENOENT;
+	uint32_t pid = 0;
+	if (directory == NM_ROOT && sscanf(path, "proc/%" SCNu32, &pid) == 1 &&
+	    pid >= fake->held_from && pid < fake->held_to)
+		r = FAKE_HELD + (int)(pid - fake->held_from);
 	bool lives = fake->thread && fake->thread != fake->pid;
 	if (directory == FAKE_DIRECTORY && lives && strcmp(path, thread) == 0)
 		r = FAKE_THREAD;
@@ -141,39 +142,6 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 		r = each(context, name);
 	}
 	return r;
-}
-
-static inline int fake_perform_open_maps(struct fake *fake, const struct fake_call *call)
-{
-	int which = strcmp(call->name, "numa_maps") == 0;
-	bool known = call->directory == FAKE_DIRECTORY || call->directory == FAKE_THREAD;
-	int r = !known || fake->pid == 0 ? -ENOENT : FAKE_FILE + which;
-
-	if (fake->thread && call->directory == FAKE_DIRECTORY)
-		r = FAKE_NO_FILE;
-	if (fake->maps_error)
-		r = fake->maps_error;
-	fake->offset[which] = 0;
-	fake->open_files += r >= 0;
-	return r;
-}
-
-/* Performs a part of it, as the worker does. */
-static inline int fake_perform_read_maps(struct fake *fake, const struct fake_call *call)
-{
-	int which = call->fd - FAKE_FILE;
-	size_t size = call->size < FAKE_PIECE ? call->size : FAKE_PIECE;
-
-	*call->ret_held_ns = fake->read_ns;
-	if (call->fd == FAKE_NO_FILE)
-		return 0;
-	const char *text = (which ? fake->numa_maps : fake->maps) + fake->offset[which];
-	size_t length = strnlen(text, size);
-	memcpy(call->buffer, text, length);
-	fake->offset[which] += length;
-	fake->reads++;
-	fake->now_ns += fake->read_ns + fake->way_ns;
-	return (int)length;
 }
 
 static inline void fake_close(struct nm_platform *platform, int fd)
@@ -227,6 +195,8 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 				     size_t size)
 {
 	char state = fake->thread && directory == FAKE_DIRECTORY ? 'Z' : 'S';
+	uint32_t pid = directory >= FAKE_HELD ? fake->held_from + (uint32_t)directory - FAKE_HELD
+					      : fake->pid;
 
 	if (fake->pid == 0)
 		return -ESRCH;
@@ -234,7 +204,7 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 		return snprintf(text, size,
 				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-				fake->pid, state, fake_start(fake, directory == FAKE_THREAD));
+				pid, state, fake_start(fake, directory == FAKE_THREAD));
 	if (strcmp(path, "statm") == 0)
 		return snprintf(text, size, "99999 %" PRIu64 " 0 1 0 9 0\n", fake->rss_kib / 4);
 	return -ENOENT;
@@ -272,10 +242,12 @@ static inline int fake_owner_error(const struct fake *fake, pid_t tid, uint64_t 
 	return (uint32_t)tid == (fake->thread ? fake->thread : fake->pid) ? 0 : -ESRCH;
 }
 
-static inline int fake_look_up(struct fake *fake, const struct fake_call *call, unsigned count,
-			       const uint64_t *addresses, int *ret)
+static inline int fake_where(void *context, unsigned count, const uint64_t *addresses, int *ret)
 {
-	int r = fake_owner_error(fake, call->tid, call->start_ticks);
+	struct fake *fake = context;
+	int r = fake_owner_error(fake, fake->call.tid, fake->call.start_ticks);
+
+	fake->searched += count;
 
 	if (r == 0)
 		r = fake->where_error;
@@ -284,32 +256,6 @@ static inline int fake_look_up(struct fake *fake, const struct fake_call *call, 
 		ret[i] = page < FAKE_PAGES ? fake->node[page] : -EFAULT;
 	}
 	return r;
-}
-
-/* Returns false if no more are found in one call. */
-static inline bool fake_find_in(const struct fake *fake, const struct nm_worker_range *range,
-				struct nm_worker_found *ret)
-{
-	for (ret->next = range->start; ret->next < range->end; ret->next += range->page_bytes) {
-		size_t page = fake_index(ret->next);
-		if (page >= FAKE_PAGES || fake->node[page] < 0)
-			continue;
-		if (ret->count == fake->found_most)
-			return false;
-		ret->addresses[ret->count++] = ret->next;
-	}
-	return true;
-}
-
-static inline int fake_perform_find(struct fake *fake, const struct fake_call *call)
-{
-	struct nm_worker_found *found = call->found;
-
-	fake->finds++;
-	found->count = 0;
-	for (unsigned i = 0; i < call->count && fake_find_in(fake, &call->ranges[i], found); i++)
-		;
-	return fake_look_up(fake, call, found->count, found->addresses, found->nodes);
 }
 
 /* All of a transparent huge page moves with any part of it. */
@@ -376,14 +322,6 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 	return 0;
 }
 
-static inline int fake_round_where(void *context, unsigned count, const uint64_t *addresses,
-				   int *ret)
-{
-	struct fake *fake = context;
-
-	return fake_look_up(fake, &fake->call, count, addresses, ret);
-}
-
 static inline int fake_round_move(void *context, unsigned count, const uint64_t *addresses,
 				  const int *nodes, int *statuses, uint64_t *ret_held_ns)
 {
@@ -400,32 +338,78 @@ static inline int fake_round_move(void *context, unsigned count, const uint64_t 
 	return r == 0 ? fake_move(fake, count, addresses, nodes, statuses) : r;
 }
 
-static inline int fake_perform_round(struct fake *fake, const struct fake_call *call)
+static inline bool fake_has_time(void *context)
 {
-	const struct nm_round_calls calls = {fake_round_where, fake_round_move, fake};
+	const struct fake *fake = context;
 
-	return nm_round_perform(&call->round, &calls, call->moved);
+	return fake->call.kind != FAKE_RANGES || fake->searched < fake->found_most;
+}
+
+/* Adds the next piece of a file, and ends the file after the last one. */
+static inline int fake_read_piece(struct fake *fake)
+{
+	const char *text = fake->reading.described ? fake->numa_maps : fake->maps;
+	size_t length = strnlen(text + fake->offset, FAKE_PIECE);
+	int r = nm_maps_add(&fake->reading, text + fake->offset, length);
+
+	fake->offset += length;
+	fake->reads++;
+	fake->now_ns += fake->read_ns;
+	if (length > 0)
+		return r;
+	nm_maps_end_file(&fake->reading);
+	fake->offset = 0;
+	return 0;
+}
+
+static inline int fake_perform_mappings(struct fake *fake, const struct nm_mappings_order *order,
+					struct nm_mappings_piece *ret, uint64_t *ret_held_ns)
+{
+	const struct nm_maps_rules rules = {.move_bound = order->move_bound,
+					    .move_shared = order->move_shared};
+	uint64_t began_ns = fake->now_ns;
+	int r = fake->maps_error ? fake->maps_error
+				 : fake_owner_error(fake, fake->call.tid, fake->call.start_ticks);
+
+	if (order->begin) {
+		nm_maps_clear(&fake->reading);
+		fake->offset = fake->taken = 0;
+	}
+	if (r < 0)
+		return r;
+	do
+		r = fake_read_piece(fake);
+	while (r == 0 && !fake->reading.complete && fake->now_ns - began_ns < order->budget_ns);
+	*ret_held_ns = fake->now_ns - began_ns;
+	fake->now_ns += fake->way_ns;
+	(void)nm_mappings_take(&fake->reading, &rules, &fake->taken, ret);
+	return r;
 }
 
 static inline int fake_perform(struct fake *fake)
 {
+	const struct nm_page_calls calls = {fake_where, fake_round_move, fake_has_time, fake};
 	const struct fake_call *call = &fake->call;
 
-	switch (call->kind) {
-	case FAKE_OPEN_MAPS:
-		return fake_perform_open_maps(fake, call);
-	case FAKE_READ_MAPS:
-		return fake_perform_read_maps(fake, call);
-	case FAKE_WHERE:
-		return fake_look_up(fake, call, call->count, call->addresses, call->statuses);
-	case FAKE_FIND:
-		return fake_perform_find(fake, call);
-	default:
-		return fake_perform_round(fake, call);
+	fake->searched = 0;
+	if ((uint32_t)call->tid >= fake->held_from && (uint32_t)call->tid < fake->held_to) {
+		if (fake->held_jobs++ > 0)
+			return -EALREADY;
+		fake->now_ns += NM_WORKER_DEADLINE_NS;
+		return -ETIMEDOUT;
 	}
+	if (call->kind == FAKE_MAPPINGS)
+		return fake_perform_mappings(fake, call->order, call->ret, call->ret_held_ns);
+	if (call->kind == FAKE_UNITS) {
+		assert_true(nm_units_order_is_valid(call->order));
+		return nm_units_move(call->order, &calls, call->ret);
+	}
+	assert_true(nm_ranges_order_is_valid(call->order));
+	fake->finds++;
+	return nm_ranges_move(call->order, &calls, call->ret);
 }
 
-/* ---- calls of the mover ---- */
+/* ---- jobs of the mover ---- */
 
 static inline int fake_begin(struct nm_platform *platform, struct fake_call call)
 {
@@ -439,8 +423,7 @@ static inline int fake_begin(struct nm_platform *platform, struct fake_call call
 
 static inline bool fake_holds(const struct fake *fake)
 {
-	return (fake->hold_calls && fake->call.kind == FAKE_ROUND) ||
-	       (fake->hold_reads && fake->call.kind == FAKE_READ_MAPS);
+	return fake->call.kind == FAKE_MAPPINGS ? fake->hold_reads : fake->hold_calls;
 }
 
 static inline bool fake_pages_poll(struct nm_platform *platform, int *ret)
@@ -464,62 +447,31 @@ static inline void fake_pages_cancel(struct nm_platform *platform)
 	fake->cancelled++;
 }
 
-static inline int fake_open_maps(struct nm_platform *platform, int directory, const char *name)
+static inline int fake_mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				     const struct nm_mappings_order *order,
+				     struct nm_mappings_piece *ret, uint64_t *ret_held_ns)
 {
-	return fake_begin(
-		platform,
-		(struct fake_call){.kind = FAKE_OPEN_MAPS, .directory = directory, .name = name});
+	return fake_begin(platform, (struct fake_call){FAKE_MAPPINGS, tid, start_ticks, order, ret,
+						       ret_held_ns});
 }
 
-static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,
-				     char *buffer, size_t size, uint64_t budget_ns,
-				     uint64_t *ret_held_ns)
+static inline int fake_units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				  const struct nm_units_order *order, struct nm_units_moved *ret)
 {
-	(void)budget_ns;
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_READ_MAPS,
-						       .directory = directory,
-						       .fd = fd,
-						       .buffer = buffer,
-						       .size = size,
-						       .ret_held_ns = ret_held_ns});
+	return fake_begin(platform,
+			  (struct fake_call){FAKE_UNITS, tid, start_ticks, order, ret, NULL});
 }
 
-static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				   unsigned count, const uint64_t *addresses, int *ret)
+static inline int fake_ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				   const struct nm_ranges_order *order, struct nm_ranges_moved *ret)
 {
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_WHERE,
-						       .tid = tid,
-						       .start_ticks = start_ticks,
-						       .count = count,
-						       .addresses = addresses,
-						       .statuses = ret});
-}
-
-static inline int fake_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				  unsigned nr_ranges, const struct nm_worker_range *ranges,
-				  uint64_t budget_ns, struct nm_worker_found *ret)
-{
-	(void)budget_ns;
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_FIND,
-						       .tid = tid,
-						       .start_ticks = start_ticks,
-						       .count = nr_ranges,
-						       .ranges = ranges,
-						       .found = ret});
-}
-
-static inline int fake_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				   const struct nm_page_round *round, struct nm_worker_moved *ret)
-{
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_ROUND,
-						       .tid = tid,
-						       .start_ticks = start_ticks,
-						       .round = *round,
-						       .moved = ret});
+	return fake_begin(platform,
+			  (struct fake_call){FAKE_RANGES, tid, start_ticks, order, ret, NULL});
 }
 
 static inline void fake_free(struct nm_platform *platform)
 {
+	nm_maps_clear(&fake_of(platform)->reading);
 	free(fake_of(platform));
 }
 
@@ -532,14 +484,12 @@ static inline struct fake *fake_new(void)
 		.now_ns = fake_now_ns,
 		.open_directory = fake_open_directory,
 		.list_directory = fake_list_directory,
-		.open_maps = fake_open_maps,
-		.read_maps = fake_read_maps,
+		.mappings_read = fake_mappings_read,
 		.read_file = fake_read_file,
 		.owner = fake_owner,
 		.close = fake_close,
-		.pages_where = fake_pages_where,
-		.pages_find = fake_pages_find,
-		.pages_round = fake_pages_round,
+		.units_move = fake_units_move,
+		.ranges_move = fake_ranges_move,
 		.pages_poll = fake_pages_poll,
 		.pages_cancel = fake_pages_cancel,
 	};
@@ -551,7 +501,7 @@ static inline struct fake *fake_new(void)
 	fake->pid = FAKE_PID;
 	fake->start_ticks = FAKE_TICKS;
 	fake->now_ns = 1000 * NM_NSEC_PER_SEC;
-	fake->found_most = NM_WORKER_PAGES_MOST;
+	fake->found_most = UINT32_MAX;
 	for (unsigned i = 0; i < FAKE_NODES; i++) {
 		fake->total_kib[i] = 1 << 20;
 		fake->free_kib[i] = 1 << 19;

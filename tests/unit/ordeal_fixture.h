@@ -266,19 +266,6 @@ static inline int gated_ask(struct nm_platform *platform, const struct nm_memory
 	return ordeal.below.memory_query(platform, question, ret_ticket);
 }
 
-static inline int gated_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				    unsigned count, const uint64_t *addresses, int *ret)
-{
-	(void)platform, (void)tid, (void)start_ticks, (void)count, (void)addresses, (void)ret;
-	return -EPERM;
-}
-
-static inline int gated_open_maps(struct nm_platform *platform, int directory, const char *name)
-{
-	(void)platform, (void)directory, (void)name;
-	return -EACCES;
-}
-
 static inline int gated_numa_balancing_set(struct nm_platform *platform, int value)
 {
 	int r = gate_check(GATE_NUMA_BALANCING_SET);
@@ -579,8 +566,7 @@ static inline void ordeal_set_out(void)
 	ordeal.ops.read_file = gated_read_file;
 	ordeal.ops.list_directory = gated_list_directory;
 	ordeal.ops.memory_query = gated_ask;
-	ordeal.ops.pages_where = gated_pages_where;
-	ordeal.ops.open_maps = gated_open_maps;
+	fake_asked.hides_nodes = true;
 	ordeal.ops.read_attribute = gated_read_attribute;
 	ordeal.ops.owner = gated_owner;
 	ordeal.ops.affinity_get = gated_affinity_get;

@@ -11,41 +11,10 @@
 
 static const char numa_maps[] = "7f0000000000 default anon=4000 dirty=4000 N1=1000 N3=3000 "
 				"kernelpagesize_kB=4\n";
-static size_t read_up_to;
-enum { MAPS_FD = 99999 };
-
-static int open_numa_maps(struct nm_platform *platform, int directory, const char *path)
-{
-	(void)platform, (void)directory;
-	assert_string_equal(path, "numa_maps");
-	read_up_to = 0;
-	return MAPS_FD;
-}
-
-static ssize_t read_numa_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			      size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
-{
-	size_t left = sizeof(numa_maps) - 1 - read_up_to;
-	*ret_held_ns = 0;
-	(void)platform, (void)directory, (void)budget_ns;
-	assert_int_equal(fd, MAPS_FD);
-	size = left < size ? left : size;
-	memcpy(buffer, numa_maps + read_up_to, size);
-	read_up_to += size;
-	return (ssize_t)size;
-}
-
-static void close_any(struct nm_platform *platform, int fd)
-{
-	if (fd != MAPS_FD)
-		fake_close(platform, fd);
-}
 
 TEST(pages_are_counted_by_numa_maps)
 {
-	world.ops.open_maps = open_numa_maps;
-	world.ops.read_maps = read_numa_maps;
-	world.ops.close = close_any;
+	fake_asked.numa_maps = numa_maps;
 	overload(6, 0);
 	for (size_t i = 0; i < world.nr_workers; i++)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb = 64 << 10;
@@ -62,6 +31,7 @@ TEST(pages_are_counted_by_numa_maps)
 	assert_true(fabs(number_of(move, "GAIN_PAGES") - there * all) < 1e-3 * all);
 	assert_int_equal(nm_balancer_of(&world.daemon)->tally.pages_counted, 6);
 	assert_int_equal(fake_open_fds(world.fake), 0);
+	fake_asked.numa_maps = NULL;
 }
 
 static const struct nm_residence *residence_of(uint32_t pid)

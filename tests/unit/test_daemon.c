@@ -71,6 +71,16 @@ TEST(the_daemon_moves_a_thread_and_restores_it)
 	world_assert_logged(world, "Stopped: all affinities restored");
 }
 
+/* It runs nevertheless. */
+TEST(a_kernel_that_is_not_tested_is_reported)
+{
+	world->release = "5.15.0-91-generic\n";
+	world->each_second = stop_when_moved;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_true(world->seen_moved);
+	world_assert_logged(world, "Linux 5.15.0-91-generic is older than 6.1");
+}
+
 TEST(a_dry_run_changes_nothing)
 {
 	world->options.dry_run = true;

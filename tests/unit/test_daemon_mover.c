@@ -18,9 +18,6 @@ static int tear_down(void **state);
 #define LONG 600		      /* seconds until an expected event is given up */
 #define VERDICT "80 of 80 pages migrated"
 
-/* As in mover_fixture.h, numbers that represent open files. */
-enum { MAPS = 3000, NUMA_MAPS };
-
 #define WITHOUT WORLD_SETTINGS "threads: { policy = \"none\"; };\n"
 #define SETTINGS WITHOUT "pages: { policy = \"exclusivity\"; };\n"
 
@@ -29,7 +26,6 @@ static struct nm_platform_ops ops;
 static const struct nm_platform_ops *below;
 static int home[SAMPLES_S];
 static unsigned moved, cancelled;
-static size_t offset[2];
 static int answers = -1; /* eventfd: the result of a call is available */
 static int result;
 
@@ -82,60 +78,49 @@ static void query_progress(struct nm_platform *platform)
 	(void)platform;
 }
 
-static int open_maps(struct nm_platform *platform, int directory, const char *path)
+static int mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
+			 uint64_t *ret_held_ns)
 {
-	int fd = strcmp(path, "maps") == 0 ? MAPS : NUMA_MAPS;
-
-	(void)platform, (void)directory;
-	offset[fd - MAPS] = 0;
-	return begin(fd);
-}
-
-static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
-{
-	char text[128];
-
-	(void)platform, (void)directory, (void)budget_ns;
+	(void)platform, (void)start_ticks, (void)order;
+	assert(tid == PID);
 	*ret_held_ns = 0;
-	if (fd == MAPS)
-		snprintf(text, sizeof(text), "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
-			 BASE, BASE + SAMPLES_S * 4096);
-	else
-		snprintf(text, sizeof(text),
-			 "%" PRIx64 " default anon=9 N1=9 kernelpagesize_kB=4\n", BASE);
-	size_t length = strnlen(text + offset[fd - MAPS], size);
-	memcpy(buffer, text + offset[fd - MAPS], length);
-	offset[fd - MAPS] += length;
-	return begin((int)length);
+	ret->count = ret->complete = 1;
+	ret->items[0] = (struct nm_mapping){.start = BASE,
+					    .end = BASE + SAMPLES_S * 4096,
+					    .page_bytes = 4096,
+					    .resident = 9,
+					    .only_on = 1};
+	return begin(0);
 }
 
-static void close_fd(struct nm_platform *platform, int fd)
+static int where(void *context, unsigned count, const uint64_t *addresses, int *ret)
 {
-	if (fd != MAPS && fd != NUMA_MAPS)
-		below->close(platform, fd);
-}
-
-static int pages_where(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-		       unsigned pages, const uint64_t *addresses, int *ret)
-{
-	(void)platform, (void)start_ticks;
-	assert(pid == PID);
-	for (unsigned i = 0; i < pages; i++)
+	(void)context;
+	for (unsigned i = 0; i < count; i++)
 		ret[i] = home[(addresses[i] - BASE) / 4096];
-	return begin(0);
+	return 0;
 }
 
-static int pages_round(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-		       const struct nm_page_round *round, struct nm_worker_moved *ret)
+static int move(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
+		int *statuses, uint64_t *ret_held_ns)
 {
+	(void)context;
+	for (unsigned i = 0; i < count; i++)
+		home[(addresses[i] - BASE) / 4096] = statuses[i] = nodes[i];
+	moved += count;
+	*ret_held_ns = 0;
+	return 0;
+}
+
+static int units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      const struct nm_units_order *order, struct nm_units_moved *ret)
+{
+	const struct nm_page_calls calls = {.where = where, .move = move};
+
 	(void)platform, (void)start_ticks;
-	assert(pid == PID);
-	ret->tries[0] = (struct nm_worker_try){.pages = round->count};
-	for (unsigned i = 0; i < round->count; i++)
-		home[(round->addresses[i] - BASE) / 4096] = ret->pages[i].node = round->nodes[i];
-	moved += round->count;
-	return begin(0);
+	assert(tid == PID);
+	return begin(nm_units_move(order, &calls, ret));
 }
 
 /* ---- tests ---- */
@@ -218,15 +203,15 @@ static bool never(struct nm_platform *platform, int *ret)
 }
 
 static int moves_without_answer(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-				const struct nm_page_round *round, struct nm_worker_moved *ret)
+				const struct nm_units_order *order, struct nm_units_moved *ret)
 {
 	ops.pages_poll = never;
-	return pages_round(platform, pid, start_ticks, round, ret);
+	return units_move(platform, pid, start_ticks, order, ret);
 }
 
 TEST(it_ends_without_the_answer_to_a_call)
 {
-	ops.pages_round = moves_without_answer;
+	ops.units_move = moves_without_answer;
 	world->each_second = end_in_a_call;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_int_equal(cancelled, 1);
@@ -245,11 +230,8 @@ static int set_up(void **state)
 	all_are_on(1);
 	ops = *below;
 	ops.read_file = read_file;
-	ops.close = close_fd;
-	ops.read_maps = read_maps;
-	ops.open_maps = open_maps;
-	ops.pages_where = pages_where;
-	ops.pages_round = pages_round;
+	ops.mappings_read = mappings_read;
+	ops.units_move = units_move;
 	ops.pages_poll = pages_poll;
 	ops.pages_cancel = pages_cancel;
 	ops.query_fd = query_fd;

@@ -231,7 +231,7 @@ TEST(test_service)
 	nm_entry_start(&entry, &view, 7);
 	assert_true(check_fields() > 10);
 	hwloc_bitmap_free(usable);
-	const struct nm_worker_news news = {.pid = 5, .uid = 1000, .act = NM_WORKER_ROUND};
+	const struct nm_worker_news news = {.pid = 5, .uid = 1000, .act = NM_WORKER_UNITS};
 	nm_entry_worker(&entry, &news);
 	assert_true(check_fields() == 4);
 	assert_string_equal(entry.fields[3], "OPERATION=migrate-pages");

@@ -15,7 +15,7 @@
 #define CALLS_MOST 40U /* of a kind in one life; each of them fails in turn */
 #define ERRORS 9U
 
-enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_FIND, PAGES_ROUND, CALLS };
+enum call { OPEN_DIRECTORY, MAPPINGS_READ, UNITS_MOVE, RANGES_MOVE, CALLS };
 
 enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
 
@@ -39,31 +39,24 @@ static const struct expectation {
 			    MAY_NOT_MOVE | MAY(SOME_MOVED),
 			    MAY_NOT_MOVE | MAY(SOME_MOVED),
 			    {ENOENT, EACCES, EMFILE, ENOMEM}},
-	[OPEN_MAPS] = {"open_maps (mover)",
-		       "opens maps or numa_maps",
-		       MAY_NOT_MOVE,
-		       MAY(NONE_MOVED) | MAY(WAITS),
-		       {ENOENT, EACCES, EPERM, EMFILE, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
-	[READ_MAPS] = {"read_maps (mover)",
-		       "reads a part of them",
-		       MAY_NOT_MOVE,
-		       MAY(NONE_MOVED) | MAY(WAITS),
-		       {ESRCH, EIO, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
-	[PAGES_WHERE] = {"pages_where (mover)",
-			 "move_pages(2), to query nodes",
-			 MAY_NOT_MOVE | MAY(SOME_MOVED),
-			 MAY(NONE_MOVED) | MAY(WAITS),
-			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
-	[PAGES_FIND] = {"pages_find (mover)",
-			"searches the pages of a process",
+	[MAPPINGS_READ] = {"mappings_read (mover)",
+			   "reads a part of maps and numa_maps",
+			   MAY_NOT_MOVE,
+			   MAY(NONE_MOVED) | MAY(WAITS),
+			   {ESRCH, EACCES, EPERM, EIO, ENOMEM, EAGAIN, ESTALE, ETIMEDOUT,
+			    EALREADY}},
+	[UNITS_MOVE] = {"units_move (mover)",
+			"queries the nodes of pages, migrates them, and queries what became of it",
 			MAY_NOT_MOVE | MAY(SOME_MOVED),
 			MAY(NONE_MOVED) | MAY(WAITS),
-			{ESRCH, EPERM, EACCES, EMFILE, EIO, EAGAIN, ETIMEDOUT, EALREADY}},
-	[PAGES_ROUND] = {"pages_round (mover)",
-			 "move_pages(2), to migrate, and to query what became of it",
+			{ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, EPROTO, ETIMEDOUT, EALREADY,
+			 ECANCELED}},
+	[RANGES_MOVE] = {"ranges_move (mover)",
+			 "searches the pages of a process, and migrates them",
 			 MAY_NOT_MOVE | MAY(SOME_MOVED),
 			 MAY(NONE_MOVED) | MAY(WAITS),
-			 {ESRCH, EPERM, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, EPROTO, ETIMEDOUT, EALREADY,
+			  ECANCELED}},
 };
 
 /* ---- a mover whose calls fail ---- */
@@ -98,45 +91,28 @@ static int open_directory(struct nm_platform *platform, int directory, const cha
 	return r < 0 ? r : failing.below->open_directory(platform, directory, path);
 }
 
-static int open_maps(struct nm_platform *platform, int directory, const char *name)
+static int mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
+			 uint64_t *ret_held_ns)
 {
-	int r = check_call(OPEN_MAPS);
-	return r < 0 ? r : failing.below->open_maps(platform, directory, name);
-}
-
-static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
-{
-	int r = check_call(READ_MAPS);
+	int r = check_call(MAPPINGS_READ);
 	return r < 0 ? r
-		     : failing.below->read_maps(platform, directory, fd, buffer, size, budget_ns,
-						ret_held_ns);
+		     : failing.below->mappings_read(platform, tid, start_ticks, order, ret,
+						    ret_held_ns);
 }
 
-static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		       unsigned count, const uint64_t *addresses, int *ret)
+static int units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      const struct nm_units_order *order, struct nm_units_moved *ret)
 {
-	int r = check_call(PAGES_WHERE);
-	return r < 0 ? r
-		     : failing.below->pages_where(platform, tid, start_ticks, count, addresses,
-						  ret);
+	int r = check_call(UNITS_MOVE);
+	return r < 0 ? r : failing.below->units_move(platform, tid, start_ticks, order, ret);
 }
 
-static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		      unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
-		      struct nm_worker_found *ret)
+static int ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		       const struct nm_ranges_order *order, struct nm_ranges_moved *ret)
 {
-	int r = check_call(PAGES_FIND);
-	return r < 0 ? r
-		     : failing.below->pages_find(platform, tid, start_ticks, nr_ranges, ranges,
-						 budget_ns, ret);
-}
-
-static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		       const struct nm_page_round *round, struct nm_worker_moved *ret)
-{
-	int r = check_call(PAGES_ROUND);
-	return r < 0 ? r : failing.below->pages_round(platform, tid, start_ticks, round, ret);
+	int r = check_call(RANGES_MOVE);
+	return r < 0 ? r : failing.below->ranges_move(platform, tid, start_ticks, order, ret);
 }
 
 static void wrap(struct test *test, struct nm_platform_ops *ops)
@@ -144,11 +120,9 @@ static void wrap(struct test *test, struct nm_platform_ops *ops)
 	failing.below = test->fake->platform.ops;
 	*ops = *failing.below;
 	ops->open_directory = open_directory;
-	ops->open_maps = open_maps;
-	ops->read_maps = read_maps;
-	ops->pages_where = pages_where;
-	ops->pages_find = pages_find;
-	ops->pages_round = pages_round;
+	ops->mappings_read = mappings_read;
+	ops->units_move = units_move;
+	ops->ranges_move = ranges_move;
 	test->fake->platform.ops = ops;
 }
 
@@ -268,9 +242,9 @@ static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
 /* Returns true if the kind of batch uses the call. */
 static bool is_used(enum batch_kind kind, enum call call)
 {
-	if (call == PAGES_FIND)
-		return kind == WHOLE;
-	return call != PAGES_WHERE || kind == STEPS;
+	if (call == UNITS_MOVE || call == RANGES_MOVE)
+		return call == (kind == WHOLE ? RANGES_MOVE : UNITS_MOVE);
+	return true;
 }
 
 static void try_each(enum batch_kind kind)

@@ -36,10 +36,18 @@ static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t no
 	uint32_t pid = entry->pid;
 	test->fake->pid = pid;
 	test->fake->start_ticks = TICKS;
-	int r = nm_known_read(entry, &test->fake->platform,
-			      &(struct nm_known_limits){.budget_ns = SEC});
-	nm_known_publish(known, entry, r, now);
+	int r = nm_known_begin(known, entry, &test->fake->platform,
+			       &(struct nm_known_limits){.budget_ns = SEC});
+	nm_known_publish(known, entry, nm_known_end(known, entry, r), now);
 	return pid;
+}
+
+/* Reads for one budget. */
+static int read_once(struct test *test, struct nm_known *known, struct nm_known_entry *entry,
+		     const struct nm_known_limits *limits)
+{
+	return nm_known_end(known, entry,
+			    nm_known_begin(known, entry, &test->fake->platform, limits));
 }
 
 /* Each process has a domain of its own. */
@@ -167,8 +175,8 @@ TEST(test_order)
 	test->fake->pid = FIRST_PID + 2;
 	test->fake->start_ticks = TICKS;
 	test->fake->read_ns = 1;
-	assert_int_equal(nm_known_read(ask(known, FIRST_PID + 2, 5 * SEC), &test->fake->platform,
-				       &(struct nm_known_limits){.budget_ns = 1}),
+	assert_int_equal(read_once(test, known, ask(known, FIRST_PID + 2, 5 * SEC),
+				   &(struct nm_known_limits){.budget_ns = 1}),
 			 -EAGAIN);
 	assert_int_equal(read_next(test, known, 6 * SEC), FIRST_PID + 2);
 	assert_non_null(ask(known, FIRST_PID, 7 * SEC));
@@ -176,6 +184,30 @@ TEST(test_order)
 	assert_int_equal(read_next(test, known, 7 * SEC), FIRST_PID + 1);
 	assert_int_equal(read_next(test, known, 7 * SEC), FIRST_PID + 3);
 	assert_int_equal(read_next(test, known, 7 * SEC), 0);
+	known_free(known);
+}
+
+/* A worker reads one process at a time: the one that it has begun goes first. */
+TEST(test_one_reading_at_a_time)
+{
+	const struct nm_known_limits limits = {.budget_ns = 1};
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	struct nm_known_entry *first = nm_known_ask(known, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
+	struct nm_known_entry *second = ask(known, FIRST_PID, SEC);
+
+	test->fake->read_ns = 1;
+	assert_true(nm_known_may_begin(known, first) && nm_known_may_begin(known, second));
+	assert_int_equal(read_once(test, known, first, &limits), -EAGAIN);
+	assert_true(nm_known_may_begin(known, first));
+	assert_false(nm_known_may_begin(known, second));
+	assert_ptr_equal(nm_known_unread(known, 2 * SEC), first);
+	/* The worker that had begun is gone: from the start, and then another process may be read.
+	 */
+	test->fake->maps_error = -ESTALE;
+	assert_int_equal(read_once(test, known, first, &limits), -EAGAIN);
+	assert_true(nm_known_may_begin(known, second));
+	assert_int_equal(read_once(test, known, first, &limits), -EPROTO);
 	known_free(known);
 }
 
@@ -245,13 +277,13 @@ TEST(test_too_large)
 
 	test->fake->rss_kib = 4096;
 	test->fake->read_ns = 1;
-	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	assert_int_equal(read_once(test, known, entry, &limits), -EAGAIN);
 	test->fake->rss_kib = 4100;
 	unsigned reads = test->fake->reads;
-	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EFBIG);
+	assert_int_equal(read_once(test, known, entry, &limits), -EFBIG);
 	assert_int_equal(test->fake->reads, reads);
 	limits.rss_bytes = 0;
-	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	assert_int_equal(read_once(test, known, entry, &limits), -EAGAIN);
 	known_free(known);
 }
 

@@ -83,7 +83,7 @@ TEST_BETWEEN(set_up, tear_down, test_own_pages)
 	assert_true(memory != MAP_FAILED);
 	madvise(memory, count * 4096, MADV_NOHUGEPAGE);
 	memset(memory, 1, (count - 1) * 4096);
-	if (live_where(platform, getpid(), own_start_ticks(platform),
+	if (live_where(platform, getpid(), own_start_ticks(platform), 1,
 		       &(uint64_t){(uintptr_t)memory}, &home) < 0 ||
 	    home < 0 || access("/proc/self/numa_maps", R_OK) < 0) {
 		print_message("this kernel moves no pages: skipped\n");
@@ -109,37 +109,71 @@ TEST_BETWEEN(set_up, tear_down, test_own_pages)
 	munmap(memory, count * 4096);
 }
 
-/* The call itself with the results of the kernel, and that of a dry run. */
-TEST(test_own_call)
+/* The job itself with the results of the kernel, and that of a dry run. */
+TEST(test_own_job)
 {
-	static uint8_t page[2 * 4096];
-	uint64_t addresses[2] = {(uintptr_t)page, 0};
-	const int nodes[2] = {0, 0};
-	const struct nm_page_round round = {.count = 2, .addresses = addresses, .nodes = nodes};
+	static uint8_t pages[2 * 4096] __attribute__((aligned(4096)));
+	nm_autofree struct nm_units_order *order = calloc(1, sizeof(*order));
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
 
-	page[0] = page[4096] = 1;
+	pages[0] = pages[4096] = 1;
+	*order = (struct nm_units_order){
+		.count = 2,
+		.pages_most = 512,
+		.nr_rooms = 1,
+		.slow_ns = NM_NSEC_PER_SEC,
+		.rooms = {{.node = 0, .memory = 1 << 20}},
+		.units = {{(uintptr_t)pages, 1, NM_UNIT_BASE, -1, 0}, {0, 1, NM_UNIT_BASE, -1, 0}},
+	};
 	for (int dry = 0; dry < 2; dry++) {
 		const struct nm_platform_options options = {
 			.root_path = "/", .worker_program = NM_WORKER_BUILT, .dry_run = dry};
 		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-		struct nm_worker_moved moved = {0};
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 		uint64_t ticks = own_start_ticks(platform);
-		int r = live_result(platform, platform->ops->pages_round(platform, getpid(), ticks,
-									 &round, &moved));
+		moved->nr_tries = 7;
+		int r = live_result(platform, platform->ops->units_move(platform, getpid(), ticks,
+									order, moved));
+		assert_true(moved->nr_tries <= 2);
 		if (dry) {
 			assert_int_equal(r, -EROFS);
-			assert_int_equal(moved.tries[0].pages, 0);
+			assert_int_equal(moved->nr_tries, 0);
 			continue;
 		}
 		if (r == -ENOSYS || r == -ENODEV || r == -EACCES)
 			skip();
 		assert_int_equal(r, 0);
-		assert_int_equal(moved.tries[0].pages, 2);
-		assert_true(moved.tries[0].held_ns > 0);
-		assert_int_equal(moved.pages[0].node, 0);
-		assert_int_equal(moved.pages[1].node, -EFAULT);
+		assert_int_equal(moved->count, 2);
+		assert_true(moved->outcomes[0].done && moved->outcomes[1].done);
+		assert_true(moved->outcomes[0].found_on >= 0);
+		assert_int_equal(moved->outcomes[1].error, -EFAULT);
 	}
+}
+
+/* An error is returned as it is, and nothing of an answer that there is not. */
+TEST(test_job_of_a_worker_that_ends)
+{
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = "/bin/true"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_autofree struct nm_units_order *order = calloc(1, sizeof(*order));
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
+	nm_autofree struct nm_ranges_moved *found = calloc(1, sizeof(*found));
+	const struct nm_ranges_order ranges = {.count = 1};
+
+	order->count = 2;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	uint64_t ticks = own_start_ticks(platform);
+	memset(moved, 0xff, sizeof(*moved));
+	int r = live_result(platform,
+			    platform->ops->units_move(platform, getpid(), ticks, order, moved));
+	assert_int_equal(r, -ECONNRESET);
+	assert_int_equal(moved->nr_tries, 0);
+	memset(found, 0xff, sizeof(*found));
+	r = live_result(platform,
+			platform->ops->ranges_move(platform, getpid(), ticks, &ranges, found));
+	assert_int_equal(r, -ECONNRESET);
+	assert_int_equal(found->nr_tries, 0);
 }
 
 static void *sleep_on(void *argument)
@@ -178,16 +212,16 @@ static uint64_t await_exit_of_first(struct nm_platform *platform, pid_t pid)
 	return stat.start_ticks;
 }
 
+/* Its mappings are read, and its pages found, by the number of another thread. */
 TEST(test_first_thread_gone)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
-	uint64_t address = (uintptr_t)&options;
+	nm_autofree struct nm_known *known = calloc(1, sizeof(*known));
+	uint64_t address = (uintptr_t)&options, tid_ticks = 0;
 	int on_node = 0, where = 0, r = -EAGAIN;
 	uint32_t tid = 0;
-	uint64_t tid_ticks = 0;
 
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	bool has_policies = access("/proc/self/numa_maps", R_OK) == 0;
@@ -196,22 +230,28 @@ TEST(test_first_thread_gone)
 	uint64_t ticks = await_exit_of_first(platform, pid);
 	int directory = nm_known_open(platform, (uint32_t)pid, ticks, &tid, &tid_ticks);
 	assert_true(directory >= 0 && tid != (uint32_t)pid);
-	nm_mappings_new(platform, &mappings);
-	if (has_policies)
-		r = live_read(platform, mappings, directory, 60 * NM_NSEC_PER_SEC);
-	else
-		platform->ops->close(platform, directory);
-	where = live_where(platform, (pid_t)tid, tid_ticks, &address, &on_node);
-	assert_int_equal(live_where(platform, (pid_t)tid, tid_ticks + 1, &address, &on_node),
+	platform->ops->close(platform, directory);
+	nm_known_init(known);
+	struct nm_known_entry *entry = nm_known_ask(known, (uint32_t)pid, ticks, 1, 1, NULL);
+	while (has_policies && r == -EAGAIN) {
+		const struct nm_known_limits limits = {.budget_ns = NM_NSEC_PER_SEC};
+		r = live_result(platform, nm_known_begin(known, entry, platform, &limits));
+		r = nm_known_end(known, entry, r);
+		nm_known_publish(known, entry, r, 1);
+	}
+	where = live_where(platform, (pid_t)tid, tid_ticks, 1, &address, &on_node);
+	assert_int_equal(live_where(platform, (pid_t)tid, tid_ticks + 1, 1, &address, &on_node),
 			 -ESRCH);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	bool is_known = r == 0 && nm_known_find(entry, address, 1);
+	nm_known_clear(known);
 	if (!has_policies || where == -ENOSYS) {
 		print_message("this kernel moves no pages: skipped\n");
 		skip();
 	}
 	assert_int_equal(r, 0);
-	assert_non_null(nm_mappings_find(mappings, address, 1));
+	assert_true(is_known);
 	assert_int_equal(where, 0);
 }
 

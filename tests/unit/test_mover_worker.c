@@ -242,27 +242,6 @@ TEST(test_stop_with_work_left)
 	assert_int_equal(test->fake->calls, 0); /* its worker was not awaited */
 }
 
-/* Mappings are half read, and a move is in progress. */
-TEST(test_stop_during_a_move_with_an_open_file)
-{
-	struct test *test = *state;
-	struct nm_range *ranges;
-	size_t count;
-
-	nm_page_batch_free(run(test, fake_batch(1)));
-	test->fake->read_ns = 10 * NM_NSEC_PER_MSEC;
-	fake_pass_ms(test->fake, test->mover, 6000);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count), 0);
-	free(ranges);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(test->fake->open_files, 1);
-	struct nm_page_batch *batch = fake_batch(100);
-	batch->steps[0].from = -1;
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_hold(test->fake, test->mover);
-	end_in_a_call(test);
-}
-
 TEST(test_stop_during_a_read)
 {
 	struct test *test = *state;
@@ -459,6 +438,44 @@ TEST(test_calls_stay_short)
 	assert_all(batch, NM_PAGE_FATE_MOVED);
 	assert_in_range(test->fake->largest, 100, 1000);
 	nm_page_batch_free(batch);
+}
+
+/* Twenty-four processes of one user hold the lock of their memory: that of another user waits for
+ * one deadline, whenever it comes. */
+/* SECURITY: held-lock */
+TEST(test_held_locks_delay_others_by_one_deadline)
+{
+	struct test *test = *state;
+	const unsigned hostile = 24;
+
+	for (unsigned before = 0; before <= hostile; before += hostile / 2) {
+		struct nm_page_batch *honest = fake_batch(8);
+		uint64_t begun_ns = now_of(test);
+		test->fake->held_from = 100;
+		test->fake->held_to = 100 + hostile;
+		test->fake->held_jobs = 0;
+		memset(test->fake->node, 0, sizeof(test->fake->node));
+		nm_mover_free(NM_TAKE(test->mover));
+		start(test);
+		for (unsigned i = 0; i <= hostile; i++) {
+			struct nm_page_batch *batch = i == before ? honest : fake_batch(8);
+			batch->domain = i == before ? 2 : 1;
+			batch->bulk = i != before && i % 2;
+			batch->pid = i == before ? FAKE_PID : 100 + i - (i > before);
+			assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+		}
+		struct nm_page_batch *done = NULL;
+		while (done != honest) {
+			nm_page_batch_free(done);
+			nm_mover_work(test->mover);
+			done = fake_done(test->mover);
+		}
+		assert_int_equal(honest->error, 0);
+		assert_all(honest, NM_PAGE_FATE_MOVED);
+		assert_true(now_of(test) - begun_ns <= NM_WORKER_DEADLINE_NS);
+		assert_true(test->fake->held_jobs <= 1);
+		nm_page_batch_free(honest);
+	}
 }
 
 /* ---- mappings ---- */

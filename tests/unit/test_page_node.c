@@ -246,8 +246,7 @@ TEST_BETWEEN(NULL, NULL, the_kernel_answers)
 	pages[0] = 1;
 	const uint64_t addresses[2] = {(uintptr_t)pages, (uintptr_t)pages + size};
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	int r = live_result(platform,
-			    platform->ops->pages_where(platform, getpid(), 0, 2, addresses, nodes));
+	int r = live_where(platform, getpid(), 0, 2, addresses, nodes);
 	munmap(pages, 2 * size);
 	if (r == -ENOSYS || r == -EPERM) {
 		print_message("this kernel answers no move_pages: skipped\n");

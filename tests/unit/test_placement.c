@@ -11,15 +11,6 @@
 #define NODES 4U
 #define MIB ((uint64_t)1 << 20)
 
-/* Prints the name of the row of a table. */
-#define CHECK(row, condition)                                                                      \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			fail_msg("%s: %s", (row)->name, #condition);                               \
-	} while (0)
-#define EACH_ROW(row, table)                                                                       \
-	for (__typeof__(&(table)[0]) row = table; row < table + NM_ARRAY_SIZE(table); row++)
-
 /* ---- the machine ---- */
 
 /* Four nodes of two cores and 1 GiB each in a ring: 10, 21, 31, 21. */

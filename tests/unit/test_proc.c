@@ -24,6 +24,19 @@ static void parse_named(const char *name, struct nm_proc_stat *ret)
 	assert_int_equal(nm_proc_parse_stat(text, ret), 0);
 }
 
+TEST(kernels_before_6_1_are_too_old)
+{
+	static const struct {
+		const char *name;
+		bool too_old;
+	} releases[] = {{"6.1.0-18-amd64", false}, {"6.1", false},     {"6.12.48", false},
+			{"10.0.1", false},	   {"6.0.19", true},   {"5.14.0-503.el9", true},
+			{"4.18.0", true},	   {"unknown", false}, {"", false}};
+
+	EACH_ROW(row, releases)
+	CHECK(row, nm_kernel_is_too_old(row->name) == row->too_old);
+}
+
 TEST(test_stat)
 {
 	struct nm_proc_stat stat;

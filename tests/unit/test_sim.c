@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "numa-migrd/worker.h"
+#include "../support/live_calls.h"
+#include "numa-migrd/page_jobs.h"
 #include "sim_fixture.h"
 
 #include "../model/model.h"
@@ -468,6 +469,20 @@ TEST(test_siblings_share_what_they_execute)
 
 /* ---- the ops ---- */
 
+static struct nm_units_order *order_to(int node, const uint64_t *addresses, unsigned count)
+{
+	struct nm_units_order *order = calloc(1, sizeof(*order));
+	assert_non_null(order);
+	order->count = count;
+	order->pages_most = NM_UNITS_MOST;
+	order->nr_rooms = 1;
+	order->slow_ns = UINT64_MAX;
+	order->rooms[0] = (struct nm_page_room){.node = node, .memory = UINT64_MAX};
+	for (unsigned i = 0; i < count; i++)
+		order->units[i] = (struct nm_page_unit){addresses[i], 1, NM_UNIT_BASE, -1, node};
+	return order;
+}
+
 TEST(test_pages_move_where_they_are_sent)
 {
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
@@ -478,22 +493,19 @@ TEST(test_pages_move_where_they_are_sent)
 	struct nm_platform *platform = nm_sim_platform(sim);
 	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
 	uint64_t addresses[] = {0x7f0000000000, 0x7f0000200000, 0x1000};
-	int nodes[] = {3, 3, 3}, found[3];
-	const struct nm_page_round round = {.count = 3, .addresses = addresses, .nodes = nodes};
-	struct nm_worker_moved moved;
+	nm_autofree struct nm_units_order *order = order_to(3, addresses, 3);
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
+	int found[3];
 	const uint64_t ticks = start_of(platform, pid);
-	assert_int_equal(platform->ops->pages_round(platform, pid, ticks, &round, &moved), 0);
-	assert_int_equal(platform->ops->pages_where(platform, pid, ticks, 3, addresses, found), 0);
+	assert_int_equal(platform->ops->units_move(platform, pid, ticks, order, moved), 0);
+	assert_int_equal(live_where(platform, pid, ticks, 3, addresses, found), 0);
 	assert_int_equal(found[0], 3);
 	assert_int_equal(found[1], 3);
 	assert_int_equal(found[2], -EFAULT);
-	assert_int_equal(moved.pages[0].node, 3);
-	assert_int_equal(moved.pages[2].node, -EFAULT);
-	assert_int_equal(platform->ops->pages_round(platform, 77, ticks, &round, &moved), -ESRCH);
-	assert_int_equal(platform->ops->pages_where(platform, 77, ticks, 1, addresses, found),
-			 -ESRCH);
-	assert_int_equal(platform->ops->pages_where(platform, pid, ticks + 1, 1, addresses, found),
-			 -ESRCH);
+	assert_true(moved->outcomes[0].done);
+	assert_int_equal(moved->outcomes[2].error, -EFAULT);
+	assert_int_equal(platform->ops->units_move(platform, 77, ticks, order, moved), -ESRCH);
+	assert_int_equal(platform->ops->units_move(platform, pid, ticks + 1, order, moved), -ESRCH);
 	nm_sim_free(sim);
 	nm_sim_workload_clear(&workload);
 	nm_sim_machine_free(machine);
@@ -525,18 +537,15 @@ TEST(test_page_cache_spreads_first_touches_and_makes_way)
 	steps(sim, 1);
 	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
 	uint64_t addresses[PAGES], ticks = start_of(platform, pid);
-	int nodes[PAGES], found[PAGES];
-	const struct nm_page_round round = {.count = PAGES, .addresses = addresses, .nodes = nodes};
-	struct nm_worker_moved moved;
-	for (unsigned i = 0; i < PAGES; i++) {
+	int found[PAGES];
+	for (unsigned i = 0; i < PAGES; i++)
 		addresses[i] = 0x7f0000000000 + i * 0x200000ULL;
-		nodes[i] = 3;
-	}
-	assert_int_equal(platform->ops->pages_where(platform, pid, ticks, PAGES, addresses, found),
-			 0);
+	nm_autofree struct nm_units_order *order = order_to(3, addresses, PAGES);
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
+	assert_int_equal(live_where(platform, pid, ticks, PAGES, addresses, found), 0);
 	assert_int_not_equal(found[0], found[PAGES - 1]);
 	uint64_t cached = meminfo_kib(platform, 3, "Inactive(file)");
-	assert_int_equal(platform->ops->pages_round(platform, pid, ticks, &round, &moved), 0);
+	assert_int_equal(platform->ops->units_move(platform, pid, ticks, order, moved), 0);
 	assert_true(meminfo_kib(platform, 3, "Inactive(file)") < cached);
 	nm_sim_free(sim);
 	nm_sim_workload_clear(&workload);

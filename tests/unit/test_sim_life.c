@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "numa-migrd/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/worker.h"
 #include "sim_fixture.h"
 
 static void ignore_sample(void *context, struct nm_sample *sample)
@@ -220,16 +220,20 @@ TEST(test_unmovable_processes_refuse)
 	steps(sim, 1);
 	struct nm_platform *platform = nm_sim_platform(sim);
 	const uint64_t address = 0x7f0000000000, ticks = start_of(platform, 3000000);
-	struct nm_worker_moved moved;
+	nm_autofree struct nm_units_order *order = calloc(1, sizeof(*order));
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
 	assert_int_equal(
 		platform->ops->affinity_set(platform, 3000000, machine->topology->nodes[1].cpus),
 		-EPERM);
 	for (int node = 0; node < 2; node++) {
-		const struct nm_page_round round = {
-			.count = 1, .addresses = &address, .nodes = &node};
-		assert_int_equal(
-			platform->ops->pages_round(platform, 3000000, ticks, &round, &moved), 0);
-		assert_true(moved.pages[0].node < 0);
+		*order = (struct nm_units_order){.count = 1,
+						 .pages_most = 1,
+						 .nr_rooms = 1,
+						 .rooms = {{.node = node, .memory = UINT64_MAX}},
+						 .units = {{address, 1, NM_UNIT_BASE, -1, node}}};
+		assert_int_equal(platform->ops->units_move(platform, 3000000, ticks, order, moved),
+				 0);
+		assert_false(moved->outcomes[0].moved);
 	}
 	assert_int_equal(nm_sim_figures(sim).pages_moved, 0);
 	nm_sim_free(sim);

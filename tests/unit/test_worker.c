@@ -40,44 +40,47 @@ TEST(the_answer_of_the_kernel_is_returned)
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 }
 
-static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_t count,
-		struct nm_worker_found *ret)
+/* Moves what is in a range of this process to node 0, or searches only, if all is there. */
+static int move_range(struct fixture *f, uint64_t start, uint64_t end, uint64_t resident,
+		      struct nm_ranges_moved *ret)
 {
-	struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_FIND, .count = count, .budget_ns = LONG_NS},
-		.pid = (uint32_t)getpid(),
-		.ranges = ranges,
-		.fd = -1,
-		.body = ret,
-		.body_size = sizeof(*ret)};
+	static struct arguments arguments;
+	struct nm_worker_call call = make_call(NM_WORKER_RANGES, getpid(), start, &arguments, ret);
 
+	call.body_size = sizeof(*ret);
+	arguments.ranges.ranges[0].end = end;
+	arguments.ranges.ranges[0].resident = resident;
 	return call_worker(f->client, NM_WORKER_MOVER, &call);
 }
 
-/* The few touched pages of a large mapping, and the node of each. */
-TEST(pages_in_memory_are_found)
+static char *map_pages(size_t size, const size_t *touched, size_t count)
 {
-	struct fixture *f = *state;
-	const size_t size = (size_t)64 << 20, touched[] = {0, 4096, 17 << 20, size - 4096};
-	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
 	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	assert_int_equal(madvise(memory, size, MADV_NOHUGEPAGE), 0);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(touched); i++)
+	for (size_t i = 0; i < count; i++)
 		memory[touched[i]] = 1;
+	return memory;
+}
+
+/* All pages of a machine with one node are where they are to be: they are tried, and stay. */
+TEST(pages_in_memory_are_found_and_moved)
+{
+	struct fixture *f = *state;
+	const size_t size = (size_t)64 << 20, touched[] = {0, 4096, 17 << 20, size - 4096};
+	char *memory = map_pages(size, touched, NM_ARRAY_SIZE(touched));
 	const uint64_t start = (uintptr_t)memory;
-	const struct nm_worker_range ranges[] = {{start, start + 8192, 4096, 0},
-						 {start + 8192, start + size, 4096, 0}};
+	struct nm_ranges_moved moved;
+
 	open_client(f, LONG_NS);
-	assert_int_equal(find(f, ranges, 2, found), 0);
-	assert_int_equal(found->count, NM_ARRAY_SIZE(touched));
-	assert_int_equal(found->next, start + size);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(touched); i++) {
-		assert_int_equal(found->addresses[i], start + touched[i]);
-		assert_true(found->nodes[i] >= 0);
-	}
+	require_answers(f);
+	assert_int_equal(move_range(f, start, start + size, 0, &moved), 0);
+	assert_int_equal(moved.next, start + size);
+	assert_int_equal(moved.pages + moved.stayed, NM_ARRAY_SIZE(touched));
+	assert_int_equal(moved.tried_bytes, NM_ARRAY_SIZE(touched) * 4096);
+	assert_false(moved.full);
 	munmap(memory, size);
 }
 
@@ -86,45 +89,34 @@ TEST(pages_in_memory_are_found)
 TEST(a_search_ends_with_the_last_page)
 {
 	struct fixture *f = *state;
-	const size_t size = (size_t)64 << 20;
-	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
-	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	assert_ptr_not_equal(memory, MAP_FAILED);
-	assert_int_equal(madvise(memory, size, MADV_NOHUGEPAGE), 0);
-	memory[4096] = memory[size - 4096] = 1;
+	const size_t size = (size_t)64 << 20, touched[] = {4096, size - 4096};
+	char *memory = map_pages(size, touched, NM_ARRAY_SIZE(touched));
 	const uint64_t start = (uintptr_t)memory;
-	const struct nm_worker_range range = {start, start + size, 4096, 1};
+	struct nm_ranges_moved moved;
+
 	open_client(f, LONG_NS);
-	assert_int_equal(find(f, &range, 1, found), 0);
-	assert_int_equal(found->count, 1);
-	assert_int_equal(found->addresses[0], start + 4096);
-	assert_int_equal(found->next, start + size);
+	require_answers(f);
+	assert_int_equal(move_range(f, start, start + size, 1, &moved), 0);
+	assert_int_equal(moved.pages + moved.stayed, 1);
+	assert_int_equal(moved.next, start + size);
 	munmap(memory, size);
 }
 
-/* It searches absent pages for longer than its deadline. */
+/* It searches absent pages for longer than its deadline, which is shorter than a job here. */
 /* SECURITY: held-lock */
 TEST(a_busy_worker_is_not_awaited)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 38;
-	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
+	struct nm_ranges_moved moved;
 	char *memory =
 		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	const struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + size, 4096, 0};
-	struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_FIND, .count = 1, .budget_ns = 3 * NM_NSEC_PER_SEC},
-		.pid = (uint32_t)getpid(),
-		.ranges = &range,
-		.fd = -1,
-		.body = found,
-		.body_size = sizeof(*found)};
 	open_client(f, 400 * NM_NSEC_PER_MSEC);
-	assert_int_equal(call_worker(f->client, NM_WORKER_MOVER, &call), -EINPROGRESS);
+	require_answers(f);
+	assert_int_equal(move_range(f, (uintptr_t)memory, (uintptr_t)memory + size, 0, &moved),
+			 -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EINPROGRESS);
@@ -133,52 +125,22 @@ TEST(a_busy_worker_is_not_awaited)
 	munmap(memory, size);
 }
 
-/* Pages beyond the size of the answer are found by the next search, which starts where this one
- * ended. */
-TEST(a_search_resumes)
+/* Such a search ends with its job, and reports its progress. */
+/* SECURITY: sparse, held-lock */
+TEST(a_job_ends_after_a_second)
 {
 	struct fixture *f = *state;
-	const size_t pages = NM_WORKER_PAGES_MOST + 10;
-	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
-	char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	const size_t size = (size_t)1 << 40;
+	struct nm_ranges_moved moved;
+	char *memory =
+		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	memset(memory, 1, pages * 4096);
-	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096,
-					0};
 	open_client(f, LONG_NS);
-	assert_int_equal(find(f, &range, 1, found), 0);
-	assert_int_equal(found->count, NM_WORKER_PAGES_MOST);
-	assert_int_equal(found->next, range.start + (uint64_t)NM_WORKER_PAGES_MOST * 4096);
-	range.start = found->next;
-	assert_int_equal(find(f, &range, 1, found), 0);
-	assert_int_equal(found->count, 10);
-	assert_int_equal(found->next, range.end);
-	munmap(memory, pages * 4096);
-}
-
-/* The worker rejects the request and closes the connection. */
-TEST(only_ranges_of_whole_pages_are_searched)
-{
-	struct fixture *f = *state;
-	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
-	static const struct nm_worker_range bad[][2] = {
-		{{0, 0, 4096, 0}, {4096, 8192, 4096, 0}},		    /* empty */
-		{{4096, 8192, 4096, 0}, {4096, 12288, 4096, 0}},	    /* not ascending */
-		{{0, 4096, 4095, 0}, {4096, 8192, 4096, 0}},		    /* no page size */
-		{{0, 4096, 0, 0}, {4096, 8192, 4096, 0}},		    /* none */
-		{{4096, 2 << 20, 2 << 20, 0}, {2 << 20, 4 << 20, 4096, 0}}, /* not at a boundary */
-		{{0, 4097, 4096, 0}, {8192, 12288, 4096, 0}},		    /* part of a page */
-		{{0, 4096, 4096, 0}, {4096, UINT64_MAX - 4095, 4096, 0}},   /* in kernel space */
-	};
-
-	open_client(f, LONG_NS);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
-		assert_true(find(f, bad[i], 2, found) < 0);
-	const struct nm_worker_range good = {4096, 8192, 4096, 0};
-	assert_int_equal(find(f, &good, 1, found), 0);
-	assert_int_equal(found->count, 0);
+	require_answers(f);
+	assert_int_equal(move_range(f, (uintptr_t)memory, (uintptr_t)memory + size, 0, &moved), 0);
+	assert_true(moved.next > (uintptr_t)memory && moved.next < (uintptr_t)memory + size);
+	munmap(memory, size);
 }
 
 /* A query about this process. */
@@ -239,72 +201,79 @@ TEST(a_query_names_no_other_process)
 TEST(a_different_start_time_is_a_different_process)
 {
 	struct fixture *f = *state;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS},
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_IDENTIFY},
 				      .pid = (uint32_t)f->other,
-				      .start_ticks = 1,
-				      .fd = -1};
+				      .start_ticks = 1};
 
 	open_client(f, LONG_NS);
 	assert_int_equal(call_worker(f->client, NM_WORKER_LOOP, &call), -ESRCH);
-	assert_int_equal(call.ret_fd, -1);
 }
 
-/* It may be merged with an adjacent mapping. */
-static bool is_mapped(const char *maps, uintptr_t address)
+/* ---- reading mappings ---- */
+
+static int read_mappings(struct fixture *f, pid_t pid, bool begin, uint64_t budget_ns,
+			 struct nm_mappings_piece *ret)
 {
-	uintptr_t start;
-	uintptr_t end;
+	static struct arguments arguments;
+	struct nm_worker_call call = make_call(NM_WORKER_MAPPINGS, pid, 0, &arguments, ret);
 
-	for (const char *line = maps;
-	     line && sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2;) {
-		if (start <= address && address < end)
-			return true;
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
-	return false;
+	call.body_size = sizeof(*ret);
+	arguments.mappings.begin = begin;
+	arguments.mappings.budget_ns = budget_ns;
+	return call_worker(f->client, NM_WORKER_MOVER, &call);
 }
 
-/* In pieces of whole lines or not, until the end. */
-TEST(maps_are_read_to_their_end)
+/* In jobs of one read each, until the end. */
+TEST(mappings_are_read_to_their_end)
 {
 	struct fixture *f = *state;
-	const size_t size = (size_t)4 << 20; /* with a sanitizer a process has thousands */
-	nm_autofree char *text = calloc(1, size);
-	size_t used = 0;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS, .file = NM_MAPS},
-				      .pid = (uint32_t)f->other,
-				      .fd = -1};
+	nm_autofree struct nm_mappings_piece *piece = calloc(1, sizeof(*piece));
+	uint64_t address = (uintptr_t)f->page, after = 0;
+	unsigned jobs = 0, found = 0;
 
-	assert_non_null(text);
 	open_client(f, LONG_NS);
-	assert_int_equal(call_worker(f->client, NM_WORKER_MOVER, &call), 0);
-	assert_true(call.ret_fd >= 0);
-	int fd = call.fd = call.ret_fd;
-	do {
-		call.request = (struct nm_worker_request){.act = NM_WORKER_READ_MAPS,
-							  .count = NM_WORKER_TEXT_MOST};
-		call.body = text + used;
-		call.body_size = NM_WORKER_TEXT_MOST;
-		assert_true(used + call.body_size < size);
-		assert_true(call_worker(f->client, NM_WORKER_MOVER, &call) >= 0);
-		used += call.body_size;
-	} while (call.body_size > 0);
-	close(fd);
-	assert_true(is_mapped(text, (uintptr_t)f->page));
-	assert_int_equal(text[used - 1], '\n');
+	for (; !piece->complete; jobs++) {
+		int r = read_mappings(f, f->other, jobs == 0, 1, piece);
+		if (jobs == 0 && r == -ESRCH) {
+			print_message("this kernel has no numa_maps: skipped\n");
+			skip();
+		}
+		assert_int_equal(r, 0);
+		assert_true(nm_mappings_piece_is_valid(piece, after));
+		for (unsigned i = 0; i < piece->count; i++) {
+			after = piece->items[i].end;
+			found += piece->items[i].start <= address && address < after;
+		}
+	}
+	assert_true(jobs > 2);
+	assert_int_equal(found, 1);
+	assert_int_equal(read_mappings(f, f->other, false, 1, piece), -ESTALE);
+}
+
+/* Neither another process nor another worker can continue it. */
+TEST(a_reading_goes_on_only_where_it_began)
+{
+	struct fixture *f = *state;
+	nm_autofree struct nm_mappings_piece *piece = calloc(1, sizeof(*piece));
+
+	open_client(f, LONG_NS);
+	assert_int_equal(read_mappings(f, f->other, true, 1, piece), 0);
+	assert_false(piece->complete);
+	assert_int_equal(read_mappings(f, getpid(), false, 1, piece), -ESTALE);
+	assert_int_equal(read_mappings(f, f->other, false, 1, piece), 0);
+	open_client(f, LONG_NS);
+	assert_int_equal(read_mappings(f, f->other, false, 1, piece), -ESTALE);
 }
 
 /* Otherwise a late worker would look like a process with large mappings. */
 TEST(kernel_time_excludes_the_transport)
 {
 	struct fixture *f = *state;
-	struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_OPEN_MAPS}, .pid = (uint32_t)f->other, .fd = -1};
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_IDENTIFY},
+				      .pid = (uint32_t)f->other};
 
 	open_client(f, LONG_NS);
 	assert_int_equal(call_worker(f->client, NM_WORKER_LOOP, &call), 0);
-	close(call.ret_fd);
 	pid_t stopped = stop_worker();
 	uint64_t before_ns = nm_clock_ns();
 	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_LOOP, &call), 1);
@@ -312,7 +281,6 @@ TEST(kernel_time_excludes_the_transport)
 	assert_int_equal(kill(stopped, SIGCONT), 0);
 	assert_int_equal(await_result(f->client, NM_WORKER_LOOP, 1), 0);
 	uint64_t taken_ns = nm_clock_ns() - before_ns;
-	close(call.ret_fd);
 	assert_true(taken_ns >= 290 * NM_NSEC_PER_MSEC);
 	assert_true(call.held_ns > 0);
 	assert_true(call.held_ns < taken_ns - 250 * NM_NSEC_PER_MSEC);
@@ -377,8 +345,8 @@ static void begin_call(struct fixture *f, struct pending *ret)
 	ret->address = (uintptr_t)f->page;
 	ret->call = (struct nm_worker_call){.request = {.act = NM_WORKER_WHERE, .count = 1},
 					    .pid = (uint32_t)getpid(),
-					    .addresses = &ret->address,
-					    .fd = -1,
+					    .arguments = &ret->address,
+					    .arguments_size = sizeof(ret->address),
 					    .body = &ret->node,
 					    .body_size = sizeof(ret->node)};
 	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_MOVER, &ret->call), 1);
@@ -451,8 +419,8 @@ static int where_since(struct fixture *f, pid_t pid, uint64_t start_ticks)
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = 1},
 				      .pid = (uint32_t)pid,
 				      .start_ticks = start_ticks,
-				      .addresses = &address,
-				      .fd = -1,
+				      .arguments = &address,
+				      .arguments_size = sizeof(address),
 				      .body = &node,
 				      .body_size = sizeof(node)};
 
@@ -711,17 +679,14 @@ TEST_BETWEEN(NULL, NULL, a_malformed_request_ends_it)
 }
 
 /* SECURITY: worker-socket */
-TEST_BETWEEN(NULL, NULL, descriptors_without_a_use_end_it)
+TEST_BETWEEN(NULL, NULL, descriptors_end_it)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
-	const struct nm_worker_request read_maps = {
-		.version = NM_WORKER_VERSION, .act = NM_WORKER_READ_MAPS, .count = 16};
 	const struct nm_fds two = {STDIN_FILENO, STDIN_FILENO};
 
 	send_what_ends_it(&hello, sizeof(hello), (struct nm_fds){STDIN_FILENO, -1});
 	send_what_ends_it(&hello, sizeof(hello), two);
-	send_what_ends_it(&read_maps, sizeof(read_maps), two);
 }
 
 static const char *proc_text(pid_t pid, const char *name)
@@ -794,39 +759,6 @@ TEST_BETWEEN(NULL, NULL, links_that_stay_open_are_reported)
 	close(ends[0]);
 }
 
-/* A descriptor of another file is neither read nor written. */
-/* SECURITY: worker-socket, cap-ptrace */
-TEST(only_its_own_files_are_used)
-{
-	static const char *const names[] = {"maps", "numa_maps"};
-	struct fixture *f = *state;
-	char folder[] = "/tmp/nm-test-XXXXXX", path[64], text[64];
-
-	assert_non_null(mkdtemp(folder));
-	int memory = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	assert_true(memory >= 0);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
-		struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
-							    .act = NM_WORKER_READ_MAPS,
-							    .count = 16}};
-		struct nm_worker_outcome outcome;
-		/* The right name, but not a file of the kernel. */
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-		assert_true(file >= 0);
-		nm_worker_perform(f->proc_fd, -1, &order, file, text, &outcome);
-		assert_int_equal(outcome.result, -EPERM);
-		assert_int_equal(lseek(file, 0, SEEK_END), 0);
-		close(file);
-		unlink(path);
-		nm_worker_perform(f->proc_fd, -1, &order, memory, text, &outcome);
-		assert_int_equal(outcome.result, -EPERM);
-		assert_int_equal(outcome.bytes, 0);
-	}
-	close(memory);
-	rmdir(folder);
-}
-
 static void write_stat(int fifo, uint64_t start_ticks)
 {
 	char text[256];
@@ -857,25 +789,29 @@ static void *change_hands(void *context)
 	return NULL;
 }
 
-#define FOUR_PIECES (UINT64_C(8192) * 4096) /* one page of it is in memory */
+#define FOUR_PIECES (UINT64_C(4096) * 4096) /* one page of it is in memory */
 
 /* A job of this kind about a page of a process; a search is longer. */
 static void perform(struct fixture *f, enum nm_worker_act act, pid_t pid, uint64_t start_ticks,
 		    int proc_fd, int socket, void *body, struct nm_worker_outcome *ret)
 {
-	const uint64_t address = (uintptr_t)f->page;
-	const struct nm_worker_range range = {address, address + FOUR_PIECES, 4096, 0};
-	const struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
-							  .act = act,
-							  .pid = pid,
-							  .count = 1,
-							  .start_ticks = start_ticks,
-							  .budget_ns = LONG_NS},
-					      .addresses = &address,
-					      .ranges = &range,
-					      .nodes = &(int32_t){0}};
+	static struct arguments arguments;
+	uint64_t address = (uintptr_t)f->page;
+	struct nm_worker worker = {proc_fd, socket, {.fd = -1}};
+	struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
+						    .act = act,
+						    .pid = pid,
+						    .count = 1,
+						    .start_ticks = start_ticks},
+					.addresses = &arguments.address,
+					.mappings = &arguments.mappings,
+					.units = &arguments.units,
+					.ranges = &arguments.ranges};
 
-	nm_worker_perform(proc_fd, socket, &order, -1, body, ret);
+	(void)make_call(act, pid, address, &arguments, body);
+	arguments.ranges.ranges[0].end = address + FOUR_PIECES;
+	nm_worker_perform(&worker, &order, body, ret);
+	nm_reading_end(&worker.reading);
 }
 
 /* A query about a page of that number while it changes its process. */
@@ -918,38 +854,42 @@ TEST(a_reused_number_gives_no_answer)
 }
 
 /* SECURITY: reuse */
+TEST(a_job_names_no_other_process)
+{
+	static const enum nm_worker_act acts[] = {NM_WORKER_MAPPINGS, NM_WORKER_UNITS,
+						  NM_WORKER_RANGES};
+	struct fixture *f = *state;
+	nm_autofree void *body = calloc(1, NM_WORKER_BODY_MOST);
+
+	assert_non_null(body);
+	open_client(f, LONG_NS);
+	require_answers(f);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++)
+		perform_meanwhile(f, acts[i], body);
+}
+
+/* SECURITY: reuse */
 TEST(pages_of_a_number_that_changed_hands_stay)
 {
 	struct fixture *f = *state;
-	struct nm_worker_moved moved;
+	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
 	struct nm_worker_outcome outcome;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	perform(f, NM_WORKER_ROUND, getpid(), 1, f->proc_fd, -1, &moved, &outcome);
+	perform(f, NM_WORKER_UNITS, getpid(), 1, f->proc_fd, -1, moved, &outcome);
 	assert_int_equal(outcome.result, -ESRCH);
-	assert_int_equal(moved.tries[0].pages, 1);
-	assert_int_equal(moved.pages[0].node, INT32_MIN); /* not tried */
-}
-
-/* SECURITY: reuse */
-TEST(a_search_names_no_other_process)
-{
-	struct fixture *f = *state;
-	struct nm_worker_found found;
-
-	open_client(f, LONG_NS);
-	require_answers(f);
-	perform_meanwhile(f, NM_WORKER_FIND, &found);
-	assert_int_equal(found.next, (uintptr_t)f->page + FOUR_PIECES / 4); /* its first piece */
+	assert_int_equal(moved->nr_tries, 0);
+	assert_false(moved->outcomes[0].done);
 }
 
 /* SECURITY: held-lock */
 TEST(a_job_makes_no_call_after_its_client_has_left)
 {
-	static const enum nm_worker_act acts[] = {NM_WORKER_WHERE, NM_WORKER_ROUND, NM_WORKER_FIND};
+	static const enum nm_worker_act acts[] = {NM_WORKER_WHERE, NM_WORKER_UNITS,
+						  NM_WORKER_RANGES, NM_WORKER_MAPPINGS};
 	struct fixture *f = *state;
-	nm_autofree struct nm_worker_found *body = calloc(1, NM_WORKER_BODY_MOST);
+	nm_autofree void *body = calloc(1, NM_WORKER_BODY_MOST);
 	struct nm_worker_outcome outcome;
 	struct nm_proc_stat stat;
 	int ends[2];
@@ -969,8 +909,6 @@ TEST(a_job_makes_no_call_after_its_client_has_left)
 		perform(f, acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body,
 			&outcome);
 		assert_int_equal(outcome.result, -ECANCELED);
-		assert_int_equal(outcome.bytes,
-				 acts[i] == NM_WORKER_ROUND ? NM_WORKER_MOVED_BYTES(0) : 0);
 	}
 	close(ends[1]);
 }

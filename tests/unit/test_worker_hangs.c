@@ -10,48 +10,25 @@
 
 #include "worker_fixture.h"
 
-static const struct {
-	enum nm_worker_act act;
-	bool sends_fd;
-} calls[] = {
-	{NM_WORKER_WHERE, false},    {NM_WORKER_ROUND, false},	  {NM_WORKER_OPEN_MAPS, false},
-	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_FIND, false},	  {NM_WORKER_COUNT, false},
-	{NM_WORKER_SAMPLE, false},   {NM_WORKER_IDENTIFY, false},
-};
-
 /* All except the greeting, which concerns no process. */
+static const enum nm_worker_act calls[] = {
+	NM_WORKER_WHERE, NM_WORKER_MAPPINGS, NM_WORKER_UNITS,	 NM_WORKER_RANGES,
+	NM_WORKER_COUNT, NM_WORKER_SAMPLE,   NM_WORKER_IDENTIFY,
+};
 _Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_IDENTIFY - NM_WORKER_HELLO, "each act is here");
 
 /* A call about the other process. `ended`: a worker that is killed during the call; 0: none. */
 static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which, pid_t ended)
 {
 	static char body[NM_WORKER_BODY_MOST];
-	const uint64_t address = (uintptr_t)f->page;
-	const int node = 0;
-	const struct nm_worker_range range = {address, address + 4096, 4096, 0};
-	bool pages = calls[which].act <= NM_WORKER_ROUND,
-	     finds = calls[which].act == NM_WORKER_FIND;
-	nm_auto(nm_closep) int fd = openat(f->proc_fd, "self/stat", O_RDONLY | O_CLOEXEC);
-	struct nm_worker_call call = {
-		.request = {.act = calls[which].act,
-			    .count = pages || finds ? 1 : NM_WORKER_TEXT_MOST},
-		.pid = (uint32_t)f->other,
-		.addresses = pages ? &address : NULL,
-		.nodes = calls[which].act == NM_WORKER_ROUND ? &node : NULL,
-		.ranges = finds ? &range : NULL,
-		.fd = calls[which].sends_fd ? fd : -1,
-		.body = body,
-		.body_size = sizeof(body),
-		.ret_fd = -1,
-	};
+	static struct arguments arguments;
+	struct nm_worker_call call =
+		make_call(calls[which], f->other, (uintptr_t)f->page, &arguments, body);
 	int r = nm_worker_client_send(f->client, caller, &call);
 
 	if (ended > 0)
 		assert_int_equal(kill(ended, SIGKILL), 0);
-	r = await_result(f->client, caller, r);
-	if (call.ret_fd >= 0)
-		close(call.ret_fd);
-	return r;
+	return await_result(f->client, caller, r);
 }
 
 /* Opens a client whose worker has answered once, and does not reach the next call. */
@@ -78,7 +55,7 @@ static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
 	assert_true(nm_worker_client_news(f->client, &news));
-	assert_int_equal(news.act, calls[which].act);
+	assert_int_equal(news.act, calls[which]);
 	assert_int_equal(news.pid, f->other);
 	assert_false(nm_worker_client_news(f->client, &news));
 	/* Later queries about this process by any caller return at once. */
@@ -130,8 +107,8 @@ TEST(a_cancel_ends_a_greeting_under_way)
 	char program[] = "/tmp/nm-test-XXXXXX";
 	static const char mute[] = "#!/bin/sh\nexec sleep 30 >/dev/null 2>&1\n";
 	const struct nm_worker_options options = {.program = program, .proc_fd = f->proc_fd};
-	struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_OPEN_MAPS}, .pid = (uint32_t)f->other, .fd = -1};
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_IDENTIFY},
+				      .pid = (uint32_t)f->other};
 	uint64_t until_ns;
 	int fd;
 

@@ -54,6 +54,7 @@ struct world {
 	uint64_t busy[CPUS], idle[CPUS]; /* ticks of 10 ms */
 	unsigned seconds;
 	const char *balancing; /* kernel.numa_balancing; NULL: absent */
+	const char *release; /* of the kernel; NULL: unknown */
 	bool dry_run;
 	world_fn each_second; /* hook of the test after the second has passed */
 	bool seen_moved, seen_returned;
@@ -143,6 +144,8 @@ static inline ssize_t world_read_file(struct nm_platform *platform, int director
 		return world_give(buffer, size, BOOT "\n");
 	if (world->balancing && strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
 		return world_give(buffer, size, world->balancing);
+	if (world->release && strcmp(path, NM_KERNEL_RELEASE_PATH) == 0)
+		return world_give(buffer, size, world->release);
 	return fake_read_file(&world->fake->platform, directory, path, buffer, size);
 }
 

@@ -96,14 +96,65 @@ static inline int call_worker(struct nm_worker_client *client, enum nm_worker_ca
 	return await_result(client, caller, nm_worker_client_send(client, caller, call));
 }
 
+/* The arguments of each job, about one page. */
+struct arguments {
+	struct nm_mappings_order mappings;
+	struct nm_units_order units;
+	struct nm_ranges_order ranges;
+	uint64_t address;
+};
+
+/* Makes a call of this kind about the page at `address`; `ret` has its arguments. */
+static inline struct nm_worker_call make_call(enum nm_worker_act act, pid_t pid, uint64_t address,
+					      struct arguments *ret, void *body)
+{
+	struct nm_worker_call call = {.request = {.act = act, .count = act == NM_WORKER_WHERE},
+				      .pid = (uint32_t)pid,
+				      .body = body,
+				      .body_size = NM_WORKER_BODY_MOST};
+
+	ret->address = address;
+	ret->mappings = (struct nm_mappings_order){.budget_ns = NM_NSEC_PER_SEC, .begin = 1};
+	ret->units = (struct nm_units_order){
+		.count = 1,
+		.pages_most = 1,
+		.nr_rooms = 1,
+		.slow_ns = LONG_NS,
+		.rooms = {{.node = 0, .memory = 1 << 20}},
+		.units = {{address, 1, NM_UNIT_BASE, -1, 0}},
+	};
+	ret->ranges = (struct nm_ranges_order){
+		.count = 1,
+		.page_bytes = 4096,
+		.pages_most = 1024,
+		.bytes_most = UINT64_MAX,
+		.slow_ns = LONG_NS,
+		.search_ns = LONG_NS,
+		.room = {.node = 0, .memory = UINT64_MAX},
+		.ranges = {{address, address + 4096, 0}},
+	};
+	const struct {
+		const void *start;
+		size_t size;
+	} arguments[NM_WORKER_IDENTIFY + 1] = {
+		[NM_WORKER_WHERE] = {&ret->address, sizeof(ret->address)},
+		[NM_WORKER_MAPPINGS] = {&ret->mappings, sizeof(ret->mappings)},
+		[NM_WORKER_UNITS] = {&ret->units, NM_UNITS_ORDER_BYTES(1)},
+		[NM_WORKER_RANGES] = {&ret->ranges, NM_RANGES_ORDER_BYTES(1)},
+	};
+	call.arguments = arguments[act].start;
+	call.arguments_size = arguments[act].size;
+	return call;
+}
+
 static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)
 {
 	const uint64_t address = (uintptr_t)f->page;
 	int node = -1;
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = 1},
 				      .pid = (uint32_t)pid,
-				      .addresses = &address,
-				      .fd = -1,
+				      .arguments = &address,
+				      .arguments_size = sizeof(address),
 				      .body = &node,
 				      .body_size = sizeof(node)};
 	int r = call_worker(f->client, caller, &call);

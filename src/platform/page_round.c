@@ -6,16 +6,16 @@
  */
 #include <errno.h>
 
-#include "numa-migrd/worker.h"
+#include "numa-migrd/page_jobs.h"
 
 #define NO_STATUS INT32_MIN /* the kernel reported none */
 
 /* The pages of a call, its arguments and its results. */
 struct selection {
 	unsigned count;
-	unsigned pages[NM_WORKER_PAGES_MOST]; /* index in the round */
-	uint64_t addresses[NM_WORKER_PAGES_MOST];
-	int nodes[NM_WORKER_PAGES_MOST], statuses[NM_WORKER_PAGES_MOST];
+	unsigned pages[NM_UNITS_MOST]; /* index in the round */
+	uint64_t addresses[NM_UNITS_MOST];
+	int nodes[NM_UNITS_MOST], statuses[NM_UNITS_MOST];
 };
 
 /* Returns whether the page may still move: it was in use, or was never reached. */
@@ -33,13 +33,13 @@ static bool is_about_pages(int error)
 }
 
 /* Selects the pages that may still move. */
-static void select_left(const struct nm_page_round *round, const struct nm_worker_moved *moved,
-			bool backwards, struct selection *ret)
+static void select_left(const struct nm_page_round *round, const int *statuses, bool backwards,
+			struct selection *ret)
 {
 	ret->count = 0;
 	for (unsigned i = 0; i < round->count; i++) {
 		unsigned page = backwards ? round->count - 1 - i : i;
-		if (!is_left(moved->pages[page].node, round->nodes[page]))
+		if (!is_left(statuses[page], round->nodes[page]))
 			continue;
 		ret->pages[ret->count] = page;
 		ret->addresses[ret->count] = round->addresses[page];
@@ -48,61 +48,51 @@ static void select_left(const struct nm_page_round *round, const struct nm_worke
 	}
 }
 
-static int make_a_try(const struct nm_page_round *round, const struct nm_round_calls *calls,
-		      unsigned number, struct selection *left, struct nm_worker_moved *ret)
+static int make_a_try(const struct nm_page_round *round, const struct nm_page_calls *calls,
+		      bool again, struct selection *left, struct nm_page_try *ret, int *statuses)
 {
-	select_left(round, ret, number > 0, left);
+	select_left(round, statuses, again, left);
 	if (left->count == 0)
 		return 0;
-	ret->tries[number].pages = left->count;
+	ret->pages = left->count;
 	int r = calls->move(calls->context, left->count, left->addresses, left->nodes,
-			    left->statuses, &ret->tries[number].held_ns);
+			    left->statuses, &ret->held_ns);
 	if (r < 0 && !is_about_pages(r))
 		return r;
 	for (unsigned i = 0; i < left->count; i++)
-		ret->pages[left->pages[i]].node = left->statuses[i];
-	select_left(round, ret, false, left);
+		statuses[left->pages[i]] = left->statuses[i];
+	select_left(round, statuses, false, left);
 	if (left->count == 0 ||
 	    calls->where(calls->context, left->count, left->addresses, left->statuses) < 0)
 		return 0;
 	/* A node that the cpuset excludes ends a try, but not the next one, which begins with the
 	 * last page. */
-	bool is_final = r < 0 && (r != -EACCES || number > 0);
+	bool is_final = r < 0 && (r != -EACCES || again);
 	for (unsigned i = 0; i < left->count; i++) {
 		int on = left->statuses[i];
 		if (on < 0 || on == left->nodes[i])
-			ret->pages[left->pages[i]].node = on;
+			statuses[left->pages[i]] = on;
 		else if (is_final)
-			ret->pages[left->pages[i]].node = r;
+			statuses[left->pages[i]] = r;
 	}
 	return 0;
 }
 
-int nm_round_perform(const struct nm_page_round *round, const struct nm_round_calls *calls,
-		     struct nm_worker_moved *ret)
+int nm_page_round(const struct nm_page_round *round, const struct nm_page_calls *calls,
+		  struct nm_page_try *ret_tries, int *ret_statuses)
 {
 	struct selection left;
 
-	ret->tries[0] = ret->tries[1] = (struct nm_worker_try){0};
+	ret_tries[0] = ret_tries[1] = (struct nm_page_try){0};
 	for (unsigned i = 0; i < round->count; i++)
-		ret->pages[i].node = NO_STATUS;
-	int r = make_a_try(round, calls, 0, &left, ret);
+		ret_statuses[i] = NO_STATUS;
+	int r = make_a_try(round, calls, false, &left, &ret_tries[0], ret_statuses);
 	if (r < 0)
 		return r;
-	if (ret->tries[0].held_ns <= round->slow_ns)
-		(void)make_a_try(round, calls, 1, &left, ret);
-	for (unsigned i = 0; i < round->count; i++) {
-		if (is_left(ret->pages[i].node, round->nodes[i]))
-			ret->pages[i].node = -EBUSY;
-		ret->pages[i].last = ret->pages[i].node;
-	}
-	if (round->last_offset == 0)
-		return 0;
+	if (ret_tries[0].held_ns <= round->slow_ns)
+		(void)make_a_try(round, calls, true, &left, &ret_tries[1], ret_statuses);
 	for (unsigned i = 0; i < round->count; i++)
-		left.addresses[i] = round->addresses[i] + round->last_offset;
-	if (calls->where(calls->context, round->count, left.addresses, left.statuses) < 0)
-		return 0;
-	for (unsigned i = 0; i < round->count; i++)
-		ret->pages[i].last = left.statuses[i];
+		if (is_left(ret_statuses[i], round->nodes[i]))
+			ret_statuses[i] = -EBUSY;
 	return 0;
 }
