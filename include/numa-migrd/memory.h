@@ -94,6 +94,9 @@ struct nm_page_touch {
 	uint16_t node;	   /* index of the node whose CPU accessed it */
 	int16_t page_node; /* index of the node that holds it; -1: not known */
 	uint16_t thread;   /* id from nm_affinity_join(); 0: do not look for sharing */
+	/* 0: not known. Identifies what threads share, also of several processes (kMAF, 3.1.1);
+	 * otherwise the process and the virtual page do. */
+	uint64_t physical_address;
 	/* Its thread may leave the node soon, so that the page does not follow: it may run
 	 * elsewhere, and has not stayed there for three intervals. Never with the rules of a paper.
 	 */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The storage behind the table of pages (memory.h). Buckets of three pages take two cache lines each for up to five
- * nodes. The hash of a page selects its bucket, so that a lookup costs one cache miss. If a bucket
- * is full, further pages overflow to the buckets after it, and it counts them, so that a search
- * knows when to stop.
+ * The storage behind the table of pages (memory.h). Buckets of three pages take two cache lines
+ * each for up to 13 nodes. The hash of a page selects its bucket, so that a lookup costs one cache
+ * miss. If a bucket is full, further pages overflow to the buckets after it, and it counts them, so
+ * that a search knows when to stop.
  */
 #ifndef NUMA_MIGRD_MEMORY_BUCKET_H
 #define NUMA_MIGRD_MEMORY_BUCKET_H
@@ -14,7 +14,7 @@
 #define NM_CHAIN 16U	   /* number of buckets in which a page may be */
 #define NM_PASSED_MANY 255 /* a count that has overflowed, and no longer changes */
 #define NM_CACHE_LINE 64U
-/* Pages of 4 KiB within a huge page: used only for communication. */
+/* Pages of 4 KiB within a huge page, or physical ones: used only for communication. */
 #define NM_PAGE_PART 3U
 
 enum {
@@ -26,11 +26,11 @@ enum {
 };
 
 struct nm_bucket {
-	uint64_t key[NM_WAYS];				/* 0: free */
-	uint16_t thread[NM_WAYS][NM_PAGE_SUBBLOCKS][2]; /* the latest, and the one before */
-	uint16_t home[NM_WAYS], previous[NM_WAYS];	/* node + 1; 0: not known */
-	uint16_t seen[NM_WAYS], barred[NM_WAYS]; /* last access, and end of the bar; seconds */
-	uint8_t stamp[NM_WAYS][NM_PAGE_SUBBLOCKS];	/* last access of the sub-block, seconds */
+	uint64_t key[NM_WAYS];			     /* 0: free */
+	uint16_t thread[NM_WAYS][NM_PAGE_SUBBLOCKS]; /* the latest */
+	uint16_t home[NM_WAYS], previous[NM_WAYS];   /* node + 1; 0: not known */
+	uint16_t seen[NM_WAYS], barred[NM_WAYS];     /* last access, and end of the bar; seconds */
+	uint8_t stamp[NM_WAYS][NM_PAGE_SUBBLOCKS];   /* last access of the sub-block, seconds */
 	uint8_t state[NM_WAYS];
 	uint8_t passed;	  /* pages of this bucket or earlier ones that are stored after it */
 	uint8_t vector[]; /* NM_WAYS × nr_nodes: accesses */
@@ -113,6 +113,15 @@ static inline uint64_t nm_page_key(const struct nm_page_id *page, unsigned size)
 
 	number = number >> pages_bits[size] << pages_bits[size];
 	return number | (uint64_t)size << 44 | (uint64_t)page->owner << 46;
+}
+
+/* The key of what threads share if the physical address is known: owner 0 stands for all processes.
+ */
+static inline uint64_t nm_physical_key(uint64_t physical_address)
+{
+	const struct nm_page_id page = {.address = physical_address};
+
+	return nm_page_key(&page, NM_PAGE_PART);
 }
 
 static inline uint64_t nm_fold(uint64_t a, uint64_t b)

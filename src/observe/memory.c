@@ -217,6 +217,7 @@ const struct nm_page_touch *nm_memory_add(struct nm_memory *memory, const struct
 		.node = (uint16_t)node,
 		.page_node = (int16_t)nm_sample_node(sample, memory->topology->nr_nodes),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
+		.physical_address = sample->physical_address,
 		.passing = !has_settled(memory, sample->tid, (unsigned)node),
 	};
 	if (memory->nr_touches == BATCH)

@@ -168,25 +168,24 @@ static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot
 	for (unsigned i = 0; i < NM_PAGE_SUBBLOCKS; i++) {
 		uint8_t idle = (uint8_t)((uint8_t)now_s - bucket->stamp[slot.way][i]);
 		uint16_t keep = (uint16_t) - (idle <= window_s);
-		bucket->thread[slot.way][i][0] &= keep;
-		bucket->thread[slot.way][i][1] &= keep;
+		bucket->thread[slot.way][i] &= keep;
 	}
 }
 
 /* Section 3.2: records the thread as the sub-block's latest, and returns the thread with which it
- * shares. */
+ * shares. Of two positions, as in the paper, the pair in the vector is then this thread and the one
+ * before, so that the second position need not be kept. */
 static uint16_t note_thread(struct nm_slot slot, uint32_t now_s, const struct nm_page_touch *touch)
 {
 	unsigned block =
 		(unsigned)(touch->page.address / NM_PAGE_SUBBLOCK_BYTES) % NM_PAGE_SUBBLOCKS;
-	uint16_t *thread = slot.bucket->thread[slot.way][block];
-	uint16_t latest = thread[0];
+	uint16_t *thread = &slot.bucket->thread[slot.way][block];
+	uint16_t latest = *thread;
 
 	slot.bucket->stamp[slot.way][block] = (uint8_t)now_s;
 	if (latest == touch->thread)
 		return 0;
-	thread[1] = latest;
-	thread[0] = touch->thread;
+	*thread = touch->thread;
 	return latest;
 }
 
@@ -205,7 +204,8 @@ static struct nm_slot entry_for(struct nm_pages *pages, uint64_t key, uint64_t h
 	return slot;
 }
 
-/* The entries that count an access: its page and, if that is huge, a part of it. */
+/* The entries that count an access: its page and, if that is huge or the physical page is known,
+ * one for what threads share. */
 struct visit {
 	uint64_t page_key, page_home, part_key, part_home;
 };
@@ -220,7 +220,7 @@ static void set_time(struct nm_pages *pages, uint32_t now_s)
  * is inlined. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Prefetches the lines of a bucket for up to five nodes; the hardware fetches further lines. */
+/* Prefetches the lines of a bucket for up to 13 nodes; the hardware fetches further lines. */
 static ALWAYS_INLINE void fetch(const struct nm_pages *pages, uint64_t index)
 {
 	const uint8_t *bucket = pages->buckets + index * pages->stride;
@@ -243,9 +243,10 @@ static struct visit prepare_visit(const struct nm_pages *pages, const struct nm_
 
 	visit.page_home = nm_bucket_of(pages, visit.page_key);
 	fetch_both(pages, visit.page_home);
-	if (touch->page.size == NM_PAGE_4K || touch->thread == 0)
+	if (touch->thread == 0 || (touch->page.size == NM_PAGE_4K && !touch->physical_address))
 		return visit;
-	visit.part_key = nm_page_key(&touch->page, NM_PAGE_PART);
+	visit.part_key = touch->physical_address ? nm_physical_key(touch->physical_address)
+						 : nm_page_key(&touch->page, NM_PAGE_PART);
 	visit.part_home = nm_bucket_of(pages, visit.part_key);
 	fetch_both(pages, visit.part_home);
 	return visit;
@@ -296,7 +297,7 @@ static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
 		return finding;
 	count_access(pages, slot, now_s, touch);
 	slot.bucket->seen[slot.way] = (uint16_t)now_s;
-	if (touch->page.size == NM_PAGE_4K && touch->thread)
+	if (!visit->part_key && touch->thread)
 		finding.partner = note_thread(slot, now_s, touch);
 	/* Threads before pages: see struct nm_page_touch. */
 	if (touch->passing)

@@ -11,9 +11,9 @@
 /* 8 s (1 << 3) without an access halve the weight of a page's accesses. */
 #define COLD_SHIFT 3U
 
-_Static_assert(offsetof(struct nm_bucket, vector) + (size_t)5 * NM_WAYS <=
+_Static_assert(offsetof(struct nm_bucket, vector) + (size_t)13 * NM_WAYS <=
 		       (size_t)2 * NM_CACHE_LINE,
-	       "a bucket of five nodes is two cache lines");
+	       "a bucket of 13 nodes is two cache lines");
 
 void nm_store_new(struct nm_pages *pages, uint64_t limit)
 {

@@ -19,6 +19,7 @@ static void free_plan(struct plan *plan)
 	free(plan->unit_of);
 	free(plan->demand_now);
 	free(plan->capacity);
+	free(plan->traffic);
 	free(plan->demand);
 	free(plan->first_of);
 	free(plan->last_of);
@@ -49,6 +50,7 @@ static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 	plan->demand_now = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
 	plan->demand = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
 	plan->capacity = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->traffic = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
 	plan->first_of = nm_must(calloc(threads + 1, sizeof(int)));
 	plan->last_of = nm_must(calloc(threads + 1, sizeof(int)));
 	plan->needed_by = nm_must(calloc(threads + 1, sizeof(int)));
@@ -63,8 +65,12 @@ static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 		plan->wanted[i] = wanted_node(plan, mapping, i);
 		if (plan->here[i] >= 0)
 			plan->demand_now[plan->here[i]] += demand_of(plan, i);
+		if (plan->here[i] >= 0)
+			plan->traffic[plan->here[i]] += traffic_of(plan, i);
 	}
+	plan->traffic_most = NM_CONTROLLER_MIN;
 	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+		plan->traffic_most = fmax(plan->traffic_most, plan->traffic[node]);
 		plan->demand[node] = plan->demand_now[node];
 		plan->capacity[node] = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus);
 	}
@@ -98,6 +104,8 @@ static void add_move(struct plan *plan, struct unit *unit, size_t thread, int cp
 	plan->place[thread] = plan->wanted[thread];
 	plan->demand[plan->here[thread]] -= demand_of(plan, thread);
 	plan->demand[plan->wanted[thread]] += demand_of(plan, thread);
+	plan->traffic[plan->here[thread]] -= traffic_of(plan, thread);
+	plan->traffic[plan->wanted[thread]] += traffic_of(plan, thread);
 }
 
 static bool is_waiting(const struct plan *plan, size_t thread)
@@ -167,12 +175,14 @@ static void find_partners(struct plan *plan)
 			find_partner(plan, &queues, i);
 }
 
-/* A CPU may be free only because other threads of the node share one at the moment. */
+/* A CPU may be free only because other threads of the node share one at the moment. A controller
+ * that is known to serve no more would slow down all threads whose pages follow them. */
 static bool fits_node(const struct plan *plan, size_t thread)
 {
 	int node = plan->wanted[thread];
 	return plan->config->rules.paper ||
-	       plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node];
+	       (plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node] &&
+		plan->traffic[node] + traffic_of(plan, thread) <= plan->traffic_most);
 }
 
 /* Returns a CPU of the node for the thread: one that is free, or else one that will be; or NONE. */

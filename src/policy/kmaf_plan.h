@@ -4,6 +4,8 @@
 #ifndef NM_POLICY_KMAF_PLAN_H
 #define NM_POLICY_KMAF_PLAN_H
 
+#include <math.h>
+
 #include "mapping/mapping.h"
 #include "numa-migrd/policy.h"
 
@@ -26,6 +28,10 @@ struct plan {
 	/* Per node, in CPUs: demand of the current and of the future threads. */
 	double *demand_now, *demand;
 	double *capacity; /* per node, in cores; see nm_core_capacity() */
+	/* Per node: DRAM traffic of its future threads in bytes per second, whose data follow them.
+	 */
+	double *traffic;
+	double traffic_most; /* that a controller is known to serve */
 	/* Per CPU: the unit that leaves it free, and whether a thread moves to it. */
 	int *freed_by;
 	bool *claimed;
@@ -54,6 +60,12 @@ static inline double demand_of(const struct plan *plan, size_t thread)
 {
 	double share = thread_of(plan, thread)->run_share;
 	return share >= 0 && share < 1 ? share : 1;
+}
+
+/* Bytes per second; 0: not known. */
+static inline double traffic_of(const struct plan *plan, size_t thread)
+{
+	return fmax(thread_of(plan, thread)->traffic, 0);
 }
 
 static inline bool is_moving(const struct plan *plan, size_t thread)

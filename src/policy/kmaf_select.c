@@ -72,6 +72,8 @@ static void set_dropped(struct plan *plan, struct unit *unit, bool dropped)
 		plan->place[thread] = to;
 		plan->demand[from] -= demand_of(plan, thread);
 		plan->demand[to] += demand_of(plan, thread);
+		plan->traffic[from] -= traffic_of(plan, thread);
+		plan->traffic[to] += traffic_of(plan, thread);
 	}
 }
 

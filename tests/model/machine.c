@@ -44,6 +44,10 @@ enum shape { RING, MESH };
  * estimated 100 ns; 25 GB/s per node and HyperTransport with 6.4 GT/s at 16 bit, 12.8 GB/s;
  * estimates.
  *
+ * epyc-2x32-llc: 2 x EPYC 7452 (Zen 2), one node a socket, eight complexes of four cores with 16 MB
+ * each. 105 and 200 ns, 150 GB/s of the 205 that eight channels of DDR4-3200 have, and 50 GB/s
+ * between the sockets: estimates. Names ending in "-llc" have caches in the model.
+ *
  * Two busy threads of a core have 1.25 times the throughput of one: an estimate within Intel's
  * statements.
  */
@@ -55,24 +59,33 @@ struct model {
 	double node_bytes_per_ns, link_bytes_per_ns;
 	unsigned distance[3]; /* from the firmware */
 	uint64_t llc_bytes, node_memory_bytes;
+	unsigned caches; /* of each node, whose effects are modelled (cache.c); 0: none */
 };
 
 /* clang-format off */
 static const struct model models[] = {
 	{{"ring-4x10", "4 x Xeon E5-4620 v4 in a ring, one memory channel each (ct1)"},
-	 RING, 4, 10, 1, 2.4, {80, 140, 160}, 15.3, 7.5, {10, 21, 30}, 25 * MIB, 128 * GIB},
+	 RING, 4, 10, 1, 2.4, {80, 140, 160}, 15.3, 7.5, {10, 21, 30}, 25 * MIB, 128 * GIB, 0},
 	{{"mesh-4x20", "4 x Xeon Gold 6248, fully connected (ct2)"},
-	 MESH, 4, 20, 1, 3.2, {81, 141, 141}, 104, 17, {10, 21, 21}, 27 * MIB, 256 * GIB},
+	 MESH, 4, 20, 1, 3.2, {81, 141, 141}, 104, 17, {10, 21, 21}, 27 * MIB, 256 * GIB, 0},
 	{{"ring-8x10", "eight nodes like those of ring-4x10, in a ring"},
-	 RING, 8, 10, 1, 2.4, {80, 140, 160}, 15.3, 7.5, {10, 21, 30}, 25 * MIB, 4 * GIB},
+	 RING, 8, 10, 1, 2.4, {80, 140, 160}, 15.3, 7.5, {10, 21, 30}, 25 * MIB, 4 * GIB, 0},
 	{{"mesh-8x20", "eight nodes like those of mesh-4x20, fully connected"},
-	 MESH, 8, 20, 1, 3.2, {81, 141, 141}, 104, 17, {10, 21, 21}, 27 * MIB, 4 * GIB},
+	 MESH, 8, 20, 1, 3.2, {81, 141, 141}, 104, 17, {10, 21, 21}, 27 * MIB, 4 * GIB, 0},
 	{{"x7550-4x8", "4 x Xeon X7550, fully connected, SMT (kMAF)"},
-	 MESH, 4, 8, 2, 2.0, {160, 230, 230}, 17, 12.8, {10, 21, 21}, 18 * MIB, 32 * GIB},
+	 MESH, 4, 8, 2, 2.0, {160, 230, 230}, 17, 12.8, {10, 21, 21}, 18 * MIB, 32 * GIB, 0},
 	{{"e5620-2x4", "2 x Xeon E5620, SMT (kMLB)"},
-	 MESH, 2, 4, 2, 2.4, {85, 137, 137}, 18, 11.7, {10, 20, 20}, 12 * MIB, 12 * GIB},
+	 MESH, 2, 4, 2, 2.4, {85, 137, 137}, 18, 11.7, {10, 20, 20}, 12 * MIB, 12 * GIB, 0},
 	{{"o6320-4x8", "4 x Opteron 6320, constant distance (exclusivity)"},
-	 MESH, 4, 8, 1, 2.8, {100, 160, 160}, 25, 12.8, {10, 16, 16}, 8 * MIB, 32 * GIB},
+	 MESH, 4, 8, 1, 2.8, {100, 160, 160}, 25, 12.8, {10, 16, 16}, 8 * MIB, 32 * GIB, 0},
+	{{"x7550-4x8-llc", "x7550-4x8 with shared last-level caches"},
+	 MESH, 4, 8, 2, 2.0, {160, 230, 230}, 17, 12.8, {10, 21, 21}, 18 * MIB, 32 * GIB, 1},
+	{{"e5620-2x4-llc", "e5620-2x4 with shared last-level caches"},
+	 MESH, 2, 4, 2, 2.4, {85, 137, 137}, 18, 11.7, {10, 20, 20}, 12 * MIB, 12 * GIB, 1},
+	{{"o6320-4x8-llc", "o6320-4x8 with shared last-level caches"},
+	 MESH, 4, 8, 1, 2.8, {100, 160, 160}, 25, 12.8, {10, 16, 16}, 8 * MIB, 32 * GIB, 1},
+	{{"epyc-2x32-llc", "2 x 32 cores, eight last-level caches each"},
+	 MESH, 2, 32, 1, 2.8, {105, 200, 200}, 150, 50, {10, 32, 32}, 16 * MIB, 256 * GIB, 8},
 };
 /* clang-format on */
 
@@ -133,7 +146,7 @@ static int alloc_topology(unsigned nodes, unsigned cpus, struct nm_topology **re
 }
 
 /* In the numbering of Linux: first one thread of each core, node by node, then the others. */
-static void place_cpus(struct nm_topology *topology, unsigned smt)
+static void place_cpus(struct nm_topology *topology, unsigned smt, unsigned caches)
 {
 	unsigned cores = topology->nr_cpus / smt;
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
@@ -143,7 +156,7 @@ static void place_cpus(struct nm_topology *topology, unsigned smt)
 						      .online = true,
 						      .node = (int)node,
 						      .core = (int)core,
-						      .cache = (int)node};
+						      .cache = (int)((uint64_t)core * caches / cores)};
 		hwloc_bitmap_set(topology->nodes[node].cpus, cpu);
 	}
 	hwloc_bitmap_set_range(topology->usable, 0, (int)topology->nr_cpus - 1);
@@ -234,7 +247,8 @@ static void route_ports(struct nm_sim_machine *machine)
 static void fill_model(const struct model *model, struct nm_sim_machine *machine)
 {
 	struct nm_topology *topology = machine->topology;
-	place_cpus(topology, model->smt);
+	place_cpus(topology, model->smt, model->nodes * (model->caches ? model->caches : 1));
+	machine->nr_caches = model->nodes * model->caches;
 	topology->llc_bytes = model->llc_bytes;
 	machine->ghz = model->ghz;
 	machine->smt_gain = SMT_GAIN;
@@ -311,7 +325,7 @@ int nm_sim_machine_regular(unsigned nodes, unsigned cpus, struct nm_sim_machine 
 	int r = alloc_topology(nodes, cpus, &topology);
 	if (r < 0)
 		return r;
-	place_cpus(topology, 1);
+	place_cpus(topology, 1, nodes);
 	topology->llc_bytes = 32 * MIB;
 	for (unsigned a = 0; a < nodes; a++) {
 		topology->nodes[a].memory_bytes = 256 * GIB;

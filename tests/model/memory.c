@@ -50,7 +50,7 @@ void nm_sim_settle_cache(struct nm_sim *sim, uint64_t most_bytes)
 }
 
 /* Returns the last block that begins at or before the page. */
-static unsigned block_of(const struct nm_sim_process *process, size_t page)
+unsigned nm_sim_block_of(const struct nm_sim_process *process, size_t page)
 {
 	unsigned threads = process->program->threads;
 	unsigned block = (unsigned)(page * threads / process->nr_pages);
@@ -63,7 +63,7 @@ static void put(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 {
 	process->home[page] = (uint8_t)node;
 	process->on[node]++;
-	process->block_on[(size_t)block_of(process, page) * sim->nr_nodes + node]++;
+	process->block_on[(size_t)nm_sim_block_of(process, page) * sim->nr_nodes + node]++;
 	sim->node_pages[node] += small_pages(process);
 }
 
@@ -71,7 +71,7 @@ static void remove_page(struct nm_sim *sim, struct nm_sim_process *process, size
 {
 	unsigned node = process->home[page];
 	process->on[node]--;
-	process->block_on[(size_t)block_of(process, page) * sim->nr_nodes + node]--;
+	process->block_on[(size_t)nm_sim_block_of(process, page) * sim->nr_nodes + node]--;
 	sim->node_pages[node] -= small_pages(process);
 }
 
@@ -109,7 +109,7 @@ static unsigned node_with_room(struct nm_sim *sim, unsigned wanted, uint64_t byt
 static unsigned wanted_node(const struct nm_sim *sim, const struct nm_sim_process *process,
 			    size_t page)
 {
-	unsigned toucher = block_of(process, page);
+	unsigned toucher = nm_sim_block_of(process, page);
 	switch (process->user->placement) {
 	case NM_SIM_PLACE_DIRECT:
 		return (unsigned)process->user->node;
@@ -187,19 +187,46 @@ static unsigned block_before(const struct nm_sim_task *task)
 	return (task->block + threads - 1) % threads;
 }
 
+static void add_neighbour(const struct nm_sim *sim, struct nm_sim_task *task, unsigned block,
+			  double part, double capacity)
+{
+	if (nm_sim_is_passed(sim, task, block))
+		nm_sim_pass_line(sim, task, block, part);
+	else
+		add_block(sim, task, block, capacity * part);
+}
+
+bool nm_sim_is_near_block(const struct nm_sim_task *task, size_t page)
+{
+	unsigned block = nm_sim_block_of(task->process, page);
+	return nm_sim_phase_of(task)->neighbour_part > 0 &&
+	       (block == next_block(task) || block == block_before(task));
+}
+
+unsigned nm_sim_source_of(const struct nm_sim *sim, const struct nm_sim_task *task, size_t page)
+{
+	unsigned block = nm_sim_block_of(task->process, page);
+	if (nm_sim_is_near_block(task, page) && nm_sim_is_passed(sim, task, block))
+		return (unsigned)nm_sim_node_of(sim, task->process->tasks[block].cpu);
+	return task->process->home[page];
+}
+
 void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task)
 {
 	const struct nm_sim_process *process = task->process;
 	const struct nm_sim_phase *phase = &process->program->phases[task->phase];
+	double capacity = nm_sim_capacity_misses(sim, task);
 	memset(task->mix, 0, sim->nr_nodes * sizeof(*task->mix));
-	add_block(sim, task, task->block, phase->private_part);
+	task->hits_per_kilo = 0;
+	add_block(sim, task, task->block, capacity * phase->private_part);
 	if (phase->neighbour_part > 0) {
-		add_block(sim, task, next_block(task), phase->neighbour_part / 2);
-		add_block(sim, task, block_before(task), phase->neighbour_part / 2);
+		add_neighbour(sim, task, next_block(task), phase->neighbour_part / 2, capacity);
+		add_neighbour(sim, task, block_before(task), phase->neighbour_part / 2, capacity);
 	}
 	for (unsigned k = 0; phase->shared_part > 0 && k < sim->nr_nodes; k++)
-		task->mix[k] +=
-			phase->shared_part * (double)process->on[k] / (double)process->nr_touched;
+		task->mix[k] += capacity * phase->shared_part * (double)process->on[k] /
+				(double)process->nr_touched;
+	nm_sim_count_misses(sim, task);
 }
 
 static size_t draw_between(struct nm_rng *rng, size_t begin, size_t end)
@@ -227,14 +254,14 @@ size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task)
 	size_t page = draw_between(rng, 0, process->nr_pages);
 	if (process->home[page] != NM_SIM_UNTOUCHED)
 		return page;
-	return draw_of_block(rng, task, block_of(process, page));
+	return draw_of_block(rng, task, nm_sim_block_of(process, page));
 }
 
 /* Selects the next thread to access a page at random. */
 struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
 					 size_t page)
 {
-	struct nm_sim_task *task = &process->tasks[block_of(process, page)];
+	struct nm_sim_task *task = &process->tasks[nm_sim_block_of(process, page)];
 	unsigned team = nm_sim_team(process, task->phase);
 	const struct nm_sim_phase *phase = &process->program->phases[task->phase];
 	double chance = nm_rng_unit(&sim->rng);

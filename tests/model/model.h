@@ -16,6 +16,8 @@
 #define NM_SIM_UNTOUCHED UINT8_MAX
 #define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
+/* Share of the lines read that are also written back: the 2:1 to 3:1 mixes of MLC. */
+#define NM_SIM_WRITE_BACK 0.3
 /* Rate of copying pages for any reason; their users wait meanwhile. */
 #define NM_SIM_MOVE_BYTES_PER_S 1e9
 
@@ -40,7 +42,10 @@ struct nm_sim_task {
 	double cpu_share;      /* share of its CPU in this step */
 	double core_share;     /* share of its core's execution rate while it has the CPU */
 	double bytes_per_ns;
-	double *mix; /* per node */
+	double *mix; /* per node: share of the misses */
+	/* In this step: accesses served by memory or another cache, and by the own cache because a
+	 * neighbour has written the line. */
+	double misses_per_kilo, hits_per_kilo;
 	/*
 	 * For kernel.numa_balancing, per node: hinting faults of earlier passes, and of this one.
 	 */
@@ -116,6 +121,7 @@ struct nm_sim {
 	double *busy_s;		      /* per CPU */
 	uint64_t *node_pages;	      /* per node: pages of 4 KiB in use by processes */
 	uint64_t *cache_bytes;	      /* per node: clean page cache */
+	double *cache_load;	      /* per last-level cache: lines loaded, in relation */
 	double *queue_ns;	      /* waiting time at each controller, then at each link */
 	double *flow, *pair_flow, *path_ns, *excess;
 	struct nm_sample *samples;
@@ -230,6 +236,36 @@ size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);
 /* Returns a random thread that accesses the page. */
 struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
 					 size_t page);
+
+/* Returns the last block that begins at or before the page. */
+unsigned nm_sim_block_of(const struct nm_sim_process *process, size_t page);
+/* Returns whether the page is in a block next to the task's own, which it accesses. */
+bool nm_sim_is_near_block(const struct nm_sim_task *task, size_t page);
+/* Returns the node from which the task gets a line of the page if it misses. */
+unsigned nm_sim_source_of(const struct nm_sim *sim, const struct nm_sim_task *task, size_t page);
+
+/* ---- cache.c: shared last-level caches, of machines that have them in the model ---- */
+
+/* Adds up what the threads under each cache load; before the first of the functions below. */
+void nm_sim_find_pressure(struct nm_sim *sim);
+/* Returns the factor of the task's misses by its share of the cache; 1 without caches. */
+double nm_sim_capacity_misses(const struct nm_sim *sim, const struct nm_sim_task *task);
+/* Returns whether accesses to the block get lines from its owner's cache, not from memory. */
+bool nm_sim_is_passed(const struct nm_sim *sim, const struct nm_sim_task *task, unsigned block);
+/* Returns whether they are passed, and the owner is under the same cache. */
+bool nm_sim_is_hit(const struct nm_sim *sim, const struct nm_sim_task *task, unsigned block);
+/* Adds this part of the accesses, which are passed from the block's owner. */
+void nm_sim_pass_line(const struct nm_sim *sim, struct nm_sim_task *task, unsigned block,
+		      double part);
+/* Sets the task's misses, and scales its mix to 1. */
+void nm_sim_count_misses(const struct nm_sim *sim, struct nm_sim_task *task);
+double nm_sim_hit_ns(const struct nm_sim *sim);
+
+/* ---- choice.c: the papers' kernels ---- */
+
+/* Returns the thread that moves to the CPU of another node: the waiting task, or one that the option
+ * prefers of those whose CPUs are as crowded. */
+struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int cpu);
 
 /* ---- gather.c: cache-aware scheduling ---- */
 

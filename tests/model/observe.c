@@ -79,10 +79,13 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 	unsigned here = (unsigned)nm_sim_node_of(sim, task->cpu);
 	unsigned home = process->home[page];
 	double noise = 1 + NOISE * (2 * nm_rng_unit(&sim->sampler) - 1);
-	double ns = sim->path_ns[here * sim->nr_nodes + home] * noise;
+	unsigned from = nm_sim_source_of(sim, task, page);
+	bool hit = nm_sim_is_near_block(task, page) &&
+		   nm_sim_is_hit(sim, task, nm_sim_block_of(process, page));
+	double ns = noise * (hit ? nm_sim_hit_ns(sim) : sim->path_ns[here * sim->nr_nodes + from]);
 	sample.kind = NM_EVENT_MEMORY;
-	sample.level = NM_LEVEL_DRAM;
-	sample.remote = here != home;
+	sample.level = hit ? NM_LEVEL_L3 : NM_LEVEL_DRAM;
+	sample.remote = !hit && here != from;
 	sample.address = address_of(sim, process, page);
 	sample.page_node = home + 1;
 	sample.page_bytes = nm_sim_page_bytes(process);
@@ -105,7 +108,7 @@ int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size
 
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
-	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
+	double accesses = task->did * 1e9 * (task->misses_per_kilo + task->hits_per_kilo) / 1000;
 	double more = fmin(accesses / MEMORY_PERIOD, MAX_SAMPLES_S * step_s);
 	int r = 0;
 	for (unsigned n = events_due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
@@ -132,7 +135,7 @@ static int sample_amounts(struct nm_sim *sim, const struct nm_sim_task *task)
 				  instructions * phase->flops * phase->vector);
 	if (r == 0)
 		r = sample_amount(sim, task, NM_EVENT_DRAM,
-				  instructions * nm_sim_phase_of(task)->misses_per_kilo / 1000 * NM_SIM_LINE_BYTES);
+				  instructions * task->misses_per_kilo / 1000 * NM_SIM_LINE_BYTES);
 	return r;
 }
 

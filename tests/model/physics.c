@@ -11,8 +11,6 @@
 
 #define ROUNDS 6  /* iterations per step; changes between steps are small */
 #define FULL 0.95 /* share of the sustained bandwidth from which the queue grows without bound */
-/* Share of the lines read that are also written back: the 2:1 to 3:1 mixes of MLC. */
-#define WRITE_BACK 0.3
 
 /*
  * Additional waiting time at a share of the sustained bandwidth, in ns: loaded latency of a Xeon
@@ -51,7 +49,7 @@ static const double *route(const struct nm_sim *sim, unsigned from, unsigned to)
 
 static double line_traffic(void)
 {
-	return NM_SIM_LINE_BYTES * (1 + WRITE_BACK);
+	return NM_SIM_LINE_BYTES * (1 + NM_SIM_WRITE_BACK);
 }
 
 /* ---- latencies ---- */
@@ -82,7 +80,8 @@ static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
 	/* The two threads of a core share its execution rate; a thread that waits for memory uses
 	 * none of it. */
 	double ns = phase->cpi / sim->machine->ghz / task->core_share +
-		    nm_sim_phase_of(task)->misses_per_kilo / 1000 * latency / phase->overlap;
+		    task->misses_per_kilo / 1000 * latency / phase->overlap +
+		    task->hits_per_kilo / 1000 * nm_sim_hit_ns(sim) / phase->overlap;
 	task->rate = task->cpu_share / ns;
 }
 
@@ -137,7 +136,7 @@ static void find_equilibrium(struct nm_sim *sim)
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *task = sim->live[i];
 		find_rate(sim, task);
-		add_flow(sim, task, task->rate * task->duty * nm_sim_phase_of(task)->misses_per_kilo / 1000);
+		add_flow(sim, task, task->rate * task->duty * task->misses_per_kilo / 1000);
 	}
 	find_flows(sim);
 	for (unsigned r = 0; r < nr_resources(sim); r++)
@@ -179,7 +178,7 @@ static void find_done(struct nm_sim_task *task, double step_s, double barrier)
 
 static double lines_of(const struct nm_sim_task *task, double step_s)
 {
-	return task->did * nm_sim_phase_of(task)->misses_per_kilo / 1000 / step_s;
+	return task->did * task->misses_per_kilo / 1000 / step_s;
 }
 
 /* Returns the utilization of the busiest part of the path from one node's memory to another node,
@@ -265,7 +264,7 @@ static void next_phase(struct nm_sim *sim, struct nm_sim_task *task, double step
 
 static void account_step(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
-	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
+	double accesses = task->did * 1e9 * task->misses_per_kilo / 1000;
 	/* Threads spin at a barrier; threads that have finished sleep. */
 	double part = nm_sim_phase_of(task)->period_giga > 0 ? 1 : task->duty;
 	double ran_s = part * step_s / sim->nr_runnable[task->cpu];
@@ -296,10 +295,11 @@ static void find_all_done(struct nm_sim *sim, double step_s)
 
 void nm_sim_work(struct nm_sim *sim, double step_s)
 {
-	for (size_t i = 0; i < sim->nr_live; i++) {
+	for (size_t i = 0; i < sim->nr_live; i++)
 		find_share(sim, sim->live[i]);
+	nm_sim_find_pressure(sim);
+	for (size_t i = 0; i < sim->nr_live; i++)
 		nm_sim_mix(sim, sim->live[i]);
-	}
 	for (unsigned round = 0; round < ROUNDS; round++)
 		find_equilibrium(sim);
 	find_all_done(sim, step_s);

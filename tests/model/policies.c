@@ -151,6 +151,8 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		options.seed += i;
 		options.numa_balancing = policy->numa_balancing;
 		options.cache_aware |= policy->cache_aware;
+		if (policy->choice != NM_SIM_CHOOSE_NONE)
+			options.choice = policy->choice;
 		struct nm_simulated run;
 		int r = nm_simulate(what->machine, what->workload, &options, config,
 				    what->decisions, &run);

@@ -14,6 +14,7 @@ struct nm_sim_policy {
 	bool placed; /* `placement` is set: by numactl or the oracle */
 	enum nm_sim_placement placement;
 	bool numa_balancing, cache_aware;
+	enum nm_sim_choice choice; /* of the scheduler */
 	const char *config; /* of the daemon; NULL: no daemon */
 	bool paper_rules;   /* the published rules, with a policy that no paper contains */
 	bool dtas;	    /* also with another selection than "dtas" */

@@ -102,7 +102,7 @@ static void balance_with_others(struct nm_sim *sim, struct nm_sim_task *task)
 		int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
 		if (sim->nr_runnable[cpu] + 1 < sim->nr_runnable[task->cpu] &&
 		    nm_sim_may_run(sim, task, cpu)) {
-			nm_sim_move(sim, task, cpu);
+			nm_sim_move(sim, nm_sim_choose(sim, task, cpu), cpu);
 			return;
 		}
 	}
@@ -147,7 +147,7 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 			cpu = free_cpu_for(sim, task);
 	}
 	if (cpu >= 0)
-		nm_sim_move(sim, task, cpu);
+		nm_sim_move(sim, nm_sim_choose(sim, task, cpu), cpu);
 	else
 		balance_with_others(sim, task);
 }

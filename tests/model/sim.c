@@ -37,6 +37,7 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
 	sim->node_pages = calloc(nodes, sizeof(*sim->node_pages));
 	sim->cache_bytes = calloc(nodes, sizeof(*sim->cache_bytes));
+	sim->cache_load = calloc(sim->machine->nr_caches + 1, sizeof(*sim->cache_load));
 	sim->queue_ns = calloc(resources, sizeof(*sim->queue_ns));
 	sim->flow = calloc(resources, sizeof(*sim->flow));
 	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
@@ -45,7 +46,7 @@ static int alloc_parts(struct nm_sim *sim)
 	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes ||
 	    !sim->nr_runnable || !sim->nr_core_runnable || !sim->busy_s || !sim->node_pages ||
 	    !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns || !sim->excess ||
-	    !sim->cache_bytes)
+	    !sim->cache_bytes || !sim->cache_load)
 		return -ENOMEM;
 	return 0;
 }
@@ -150,6 +151,7 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->busy_s);
 	free(sim->node_pages);
 	free(sim->cache_bytes);
+	free(sim->cache_load);
 	free(sim->queue_ns);
 	free(sim->flow);
 	free(sim->pair_flow);

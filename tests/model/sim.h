@@ -36,6 +36,7 @@ struct nm_sim_machine {
 	double smt_gain; /* throughput of a core with two busy threads, relative to one thread */
 	double *latency_ns; /* nr_nodes × nr_nodes, without load: from a thread on one node to
 			     * memory on another */
+	unsigned nr_caches; /* last-level caches whose effects are modelled; 0: misses are constant */
 	double *node_bytes_per_ns; /* bandwidth that each memory controller sustains */
 	struct nm_sim_link *links;
 	unsigned nr_links;
@@ -154,6 +155,15 @@ const char *const *nm_sim_programs(void);
 
 /* ---- running the model ---- */
 
+/* How the scheduler chooses among waiting threads before one moves to another node (choice.c). */
+enum nm_sim_choice {
+	NM_SIM_CHOOSE_NONE,
+	NM_SIM_CHOOSE_TOTAL_MIN,
+	NM_SIM_CHOOSE_REMOTE_MIN,
+	NM_SIM_CHOOSE_LOCAL_MAX,
+	NM_SIM_CHOOSE_EXCLUSIVITY
+};
+
 struct nm_sim_options {
 	uint64_t seed;
 	double step_s;	       /* time for which rates are constant; 0: 0.1 */
@@ -161,6 +171,7 @@ struct nm_sim_options {
 				* to their pages */
 	bool cache_aware;      /* the kernel gathers threads on the CPUs of one last-level cache
 				* (gather.c) */
+	enum nm_sim_choice choice;
 	/* Rate at which a thread is moved to another CPU although its own is free; a parameter,
 	 * because no value for real machines is known. 0: never. */
 	double wander_per_s;

@@ -121,6 +121,25 @@ TEST(test_sharing)
 	assert_int_equal(by_thread(PAGE(1), 2), 1);
 }
 
+/* kMAF, 3.1.1: threads share the physical page, wherever their processes have mapped it. */
+TEST(test_sharing_by_physical_page)
+{
+	struct nm_page_touch first = {.page = {.address = PAGE(1), .owner = owner},
+				      .thread = 1,
+				      .physical_address = PAGE(700)};
+	struct nm_page_touch second = first;
+
+	assert_int_equal(touch(&first).partner, 0);
+	second.thread = 2;
+	assert_int_equal(nm_pages_open(pages, &second.page.owner), 0);
+	second.page.address = PAGE(9);
+	assert_int_equal(touch(&second).partner, 1);
+	second = first;
+	second.thread = 3;
+	second.physical_address = PAGE(701); /* the page was replaced */
+	assert_int_equal(touch(&second).partner, 0);
+}
+
 TEST(test_subblocks_are_apart)
 {
 	by_thread(PAGE(1), 1);

@@ -423,6 +423,21 @@ static int fill_overflow(const struct nm_sim_machine *machine, struct nm_rng *rn
 		       : -ENOMEM;
 }
 
+/* One program whose threads, one for each CPU of half of the machine, exchange half of what they
+ * access with their neighbours. */
+static int fill_exchange(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			 struct nm_sim_workload *ret)
+{
+	double mb = between(rng, 1000, 4000), seconds = between(rng, 15, 25);
+	struct nm_sim_program *program =
+		add(machine, nm_sim_workload_add(ret, "user"), "stencil",
+		    machine->topology->nr_cpus / 2, seconds, mb);
+	if (!program)
+		return -ENOMEM;
+	program->phases[0].neighbour_part = program->phases[0].private_part = 0.5;
+	return 0;
+}
+
 #define SERVER .machine = "o6320-4x8"
 #define NODE_EACH .a_node_each = true
 #define IN_ORDER .in_order = true
@@ -476,6 +491,18 @@ const struct judge_scenario judge_scenarios[] = {
 	 .machine = "ring-8x10", .fill = fill_overflow, .is_situation = true},
 	{"overflow-104", "the same, 104 GB/s", .machine = "mesh-8x20", .fill = fill_overflow,
 	 .is_situation = true},
+#define CACHED(name, words, model, filler)                                                          \
+	{name "-llc", words ", shared caches", .machine = model "-llc", .fill = filler,             \
+	 .is_situation = true}
+	CACHED("users", "as users", "o6320-4x8", fill_users),
+	CACHED("crowded", "as crowded", "o6320-4x8", fill_crowded),
+	CACHED("singles", "as singles", "o6320-4x8", fill_singles),
+	CACHED("shared", "as shared", "o6320-4x8", fill_shared),
+	CACHED("large", "as large", "o6320-4x8", fill_large),
+	CACHED("exchange", "one whose threads exchange data with neighbours", "o6320-4x8",
+	       fill_exchange),
+	CACHED("exchange-epyc", "the same, eight caches a node", "epyc-2x32", fill_exchange),
+#undef CACHED
 };
 const size_t judge_scenario_count = NM_ARRAY_SIZE(judge_scenarios);
 

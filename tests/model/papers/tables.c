@@ -91,6 +91,20 @@ static const struct papers_row exclusivity_rows[] = {
 	KERNEL_AND("best (ours)", BEST),
 };
 
+#define CHOICE(label, rule) {.policy = {.name = "kernel's choice: " label, .choice = (rule)}}
+
+/* The papers' kernels as they are: the model's load balancer chooses among the waiting threads. */
+static const struct papers_row choice_kmlb_rows[] = {
+	SYSTEM,
+	CHOICE("total min", NM_SIM_CHOOSE_TOTAL_MIN),
+	CHOICE("remote min", NM_SIM_CHOOSE_REMOTE_MIN),
+	CHOICE("local max", NM_SIM_CHOOSE_LOCAL_MAX),
+};
+static const struct papers_row choice_exclusivity_rows[] = {
+	SYSTEM,
+	CHOICE("exclusivity", NM_SIM_CHOOSE_EXCLUSIVITY),
+};
+
 /* The shipped policy beside that of the paper. */
 #define AUTO_ROWS(label, text)                                                                     \
 	{                                                                                          \
@@ -229,15 +243,18 @@ static int fill_many(const struct papers_table *table, unsigned index, struct nm
 	.fill = fill_users, .first = (threads), .second = (idle_s), .workloads = 1
 #define CT1(table, idle_s) USERS(table, "ct1", "ring-4x10", 10, idle_s)
 #define CT2(table, idle_s) USERS(table, "ct2", "mesh-4x20", 20, idle_s)
-#define ALONE(table, count)                                                                        \
-	.name = (table), .title = "kMAF, programs alone", .machine = "x7550-4x8",                  \
+#define ALONE_ON(model, table, count)                                                                        \
+	.name = (table), .title = "kMAF, programs alone", .machine = (model),                  \
 	.fill = fill_alone, .first = 64, .workloads = (count)
-#define MIX(table, number)                                                                         \
-	.name = (table), .title = "kMLB, case " #number, .machine = "e5620-2x4",                   \
+#define ALONE(table, count) ALONE_ON("x7550-4x8", table, count)
+#define MIX_ON(model, table, number)                                                                         \
+	.name = (table), .title = "kMLB, case " #number, .machine = (model),                   \
 	.fill = fill_mix, .first = (number), .workloads = 1
-#define MANY(table)                                                                                \
-	.name = (table), .title = "exclusivity, 29 programs", .machine = "o6320-4x8",              \
+#define MIX(table, number) MIX_ON("e5620-2x4", table, number)
+#define MANY_ON(model, table)                                                                                \
+	.name = (table), .title = "exclusivity, 29 programs", .machine = (model),              \
 	.fill = fill_many, .workloads = 1
+#define MANY(table) MANY_ON("o6320-4x8", table)
 #define IMAR2_PUBLISHED(...)                                                                       \
 	.slowest = true, ROWS(imar2_rows), .published = {__VA_ARGS__}
 #define AUTO_PUBLISHED(...) ROWS(auto_imar2_rows), .published = {__VA_ARGS__}
@@ -258,6 +275,13 @@ const struct papers_table papers_tables[] = {
 	{MIX("kmlb", 2), ROWS(kmlb_rows), .published = {0, -4.61, -4.01, -3.98, -13.57, -11.55, -14.75}},
 	{MIX("kmlb", 3), ROWS(kmlb_rows), .published = {0, -1.58, -1.98, -2.61, -7.34, -7.64, -9.57}},
 	{MANY("exclusivity"), ROWS(exclusivity_rows), .published = {0, 0, -11.1, -10.7}},
+	{ALONE_ON("x7550-4x8-llc", "kmaf-llc", NM_ARRAY_SIZE(nas)), ROWS(kmaf_rows), .published = {0, -13.8, -15.3, -6.4, -2.0}},
+	{MIX_ON("e5620-2x4-llc", "kmlb-llc", 1), ROWS(kmlb_rows), .published = {0, -4.02, -3.98, -4.35, -19.65, -16.79, -15.04}},
+	{MANY_ON("o6320-4x8-llc", "exclusivity-llc"), ROWS(exclusivity_rows), .published = {0, 0, -11.1, -10.7}},
+	{MIX("choice", 1), ROWS(choice_kmlb_rows), .published = {0, -4.02, -3.98, -4.35}},
+	{MANY("choice"), ROWS(choice_exclusivity_rows), .published = {0, -10.7}},
+	{MIX_ON("e5620-2x4-llc", "choice-llc", 1), ROWS(choice_kmlb_rows), .published = {0, -4.02, -3.98, -4.35}},
+	{MANY_ON("o6320-4x8-llc", "choice-llc"), ROWS(choice_exclusivity_rows), .published = {0, -10.7}},
 	{CT1("auto", 0), AUTO_PUBLISHED(2158, 1658)},
 	{CT1("auto", 50), AUTO_PUBLISHED(1997, 1490)},
 	{CT1("auto", 100), AUTO_PUBLISHED(1877, 1309)},
