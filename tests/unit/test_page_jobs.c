@@ -228,7 +228,7 @@ static void repeat(unsigned most)
 	}
 }
 
-/* Whatever makes its calls slow, or pages stay: each job advances. */
+/* Each job advances, regardless of the reason for slow calls and for pages that stay. */
 /* SECURITY: slow-calls, held-lock */
 TEST(no_unit_is_tried_for_ever)
 {
