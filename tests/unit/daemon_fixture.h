@@ -371,8 +371,11 @@ static inline void work(struct worker *worker, double seconds)
 			access_space(worker, node_of_cpu(thread->processor), &sample);
 		else
 			sample.latency_cycles = (uint32_t)noisy(latency);
-		if (worker->address)
+		if (worker->address) {
 			sample.address = worker->address + 1024 * nm_rng_below(&world.rng, 32);
+			sample.physical_address = machine_address(
+				worker->memory, sample.address % MACHINE_NODE_BYTES);
+		}
 		add_sample(&sample);
 	}
 }

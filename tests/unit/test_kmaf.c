@@ -129,7 +129,28 @@ TEST(two_sharing_threads_are_collocated)
 	assert_true(move->tickets.total == 0 && isnan(move->draw));
 }
 
-/* Otherwise the kernel would move it away from its partner, as the node now has more load. */
+/* Their data would follow them to one controller: it must not serve more than that of any node does
+ * by now, or than the slowest one can. */
+TEST(threads_that_fill_controllers_stay_apart)
+{
+	static const struct {
+		const char *name;
+		double traffic;
+		size_t moves;
+	} rows[] = {{"unknown", NAN, 1}, {"little", 3.9e9, 1}, {"too much for one", 4.1e9, 0}};
+
+	EACH_ROW(row, rows)
+	{
+		renew(2, 2);
+		for (size_t i = 0; i < 2; i++) {
+			machine_thread(machine, 10, 2 * (int)i, -1);
+			machine_perform(machine, i, 1, 1, row->traffic, 1);
+		}
+		share(0, 1, 20);
+		CHECK(row, propose() == row->moves);
+	}
+}
+
 TEST(the_stationary_partner_is_bound)
 {
 	machine_thread(machine, 10, 0, -1);

@@ -105,6 +105,7 @@ TEST(moves_that_slow_accesses_are_rolled_back)
 {
 	struct worker *a = add_worker(1000, 0, 0), *b = add_worker(1000, 4, 2);
 	a->address = b->address = BLOCK(0);
+	world.homes = true; /* their pages differ in all but the address */
 	begin();
 	for (int i = 0; i < 40 && world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK] == 0; i++)
 		live_one();
