@@ -170,6 +170,20 @@ struct nm_page_calls {
 	void *context;
 };
 
+static inline bool nm_page_calls_have_time(const struct nm_page_calls *calls)
+{
+	return !calls->has_time || calls->has_time(calls->context);
+}
+
+/* Takes bytes of a room. Returns false if they are not there. */
+static inline bool nm_page_take_room(uint64_t *room, uint64_t bytes)
+{
+	if (*room < bytes)
+		return false;
+	*room -= bytes;
+	return true;
+}
+
 /* Pages to move by one or two calls, each to its node. */
 struct nm_page_round {
 	unsigned count;
