@@ -10,7 +10,6 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -202,14 +201,15 @@ int nm_ctl_trial_service(const struct nm_ctl *ctl, const char *unit)
 {
 	nm_autofree struct nm_period *periods = nm_must(calloc(ctl->periods, sizeof(*periods)));
 	struct service_trial trial = {.ctl = ctl, .periods = periods};
-	uint64_t seed = (uint64_t)time(NULL);
+	uint64_t seed = 0;
 	struct nm_rng rng;
 	if (!ctl->measure)
 		return nm_ctl_wrong_usage("trial service needs --measure COMMAND", NULL);
 	int r = open_trial(&trial, unit);
 	if (r != EXIT_SUCCESS)
 		return r;
-	(void)getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = nm_clock_ns();
 	nm_rng_seed(&rng, seed);
 	nm_periods_draw(&rng, periods, ctl->periods);
 	/* Blocked, so that the attribute is restored. */

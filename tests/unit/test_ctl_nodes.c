@@ -214,7 +214,7 @@ TEST(a_permanent_value_is_a_drop_in)
 	(void)snprintf(path, sizeof(path), "%s/a.service.d/numa-migrd.conf", folder);
 	FILE *file = fopen(path, "re");
 	assert_non_null(file);
-	(void)fread(text, 1, sizeof(text) - 1, file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
 	(void)fclose(file);
 	assert_non_null(strstr(text, "[Service]\nExecStartPre=-+/bin/sh -c 'group=$$(sed -n "
 				     "\"s/^0:://p\" /proc/self/cgroup) && setfattr -n "

@@ -72,7 +72,7 @@ TEST_BETWEEN(set_up, tear_down, test_own_pages)
 	struct test *test = *state;
 	size_t count = 64;
 	char error[256];
-	int home;
+	int home = -1;
 
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	assert_int_equal(
