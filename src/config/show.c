@@ -28,32 +28,14 @@ static const char *name_of_choice(const struct nm_config *config, const struct n
 	return setting->choices[choice];
 }
 
-static size_t show_pattern(const struct nm_target *target, char *out, size_t size)
-{
-	const struct {
-		const char *key, *value;
-	} keys[] = {{"command", target->command},
-		    {"unit", target->unit},
-		    {"slice", target->slice},
-		    {"cgroup", target->cgroup},
-		    {"user", target->user}};
-	size_t used = (size_t)snprintf(out, size, "{ ");
-	for (size_t i = 0; i < NM_ARRAY_SIZE(keys) && used < size; i++)
-		if (keys[i].value)
-			used += (size_t)snprintf(out + used, size - used, "%s = \"%s\"; ",
-						 keys[i].key, keys[i].value);
-	if (used < size)
-		used += (size_t)snprintf(out + used, size - used, "}");
-	return used;
-}
-
 static void show_targets(const struct nm_target_list *list, char *out, size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "(");
 	for (size_t i = 0; i < list->count && used < size; i++) {
 		used += (size_t)snprintf(out + used, size - used, "%s", i > 0 ? ", " : "");
 		if (used < size)
-			used += show_pattern(&list->items[i], out + used, size - used);
+			used += strlen(
+				nm_config_print_target(&list->items[i], out + used, size - used));
 	}
 	if (used < size)
 		(void)snprintf(out + used, size - used, ")");

@@ -341,7 +341,7 @@ const char *nm_config_print_target(const struct nm_target *target, char *out, si
 		     {"user", target->user}};
 	size_t used = (size_t)snprintf(out, size, "{");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(parts) && used < size; i++) {
-		char glob[128];
+		char glob[1024];
 		if (!parts[i].glob)
 			continue;
 		(void)nm_escape(glob, sizeof(glob), parts[i].glob, strlen(parts[i].glob));

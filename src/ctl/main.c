@@ -217,46 +217,28 @@ static int set_color(struct nm_ctl *ctl, const char *when)
 	return EXIT_SUCCESS;
 }
 
-static int set_lines(struct nm_ctl *ctl, const char *word)
-{
-	uint64_t lines;
-	if (!nm_ctl_number(word, 0, UINT32_MAX, &lines))
-		return nm_ctl_wrong_usage("not a number of lines", word);
-	ctl->lines = (uint32_t)lines;
-	ctl->lines_given = true;
-	return EXIT_SUCCESS;
-}
-
-static int set_trial(struct nm_ctl *ctl, const char *word, uint32_t least, uint32_t most,
-		     uint32_t *ret)
+static int set_number(const char *word, uint32_t least, uint32_t most, const char *complaint,
+		      uint32_t *ret)
 {
 	uint64_t number;
 	if (!nm_ctl_number(word, least, most, &number))
-		return nm_ctl_wrong_usage("a trial takes 11 to 10080 minutes, and 1 to 50 %, not",
-					  word);
+		return nm_ctl_wrong_usage(complaint, word);
 	*ret = (uint32_t)number;
+	return EXIT_SUCCESS;
+}
+
+static int set_trial(struct nm_ctl *ctl, uint32_t least, uint32_t most, uint32_t *ret)
+{
 	ctl->trial_given = true;
-	return EXIT_SUCCESS;
+	return set_number(optarg, least, most,
+			  "a trial takes 11 to 10080 minutes, and 1 to 50 %, not", ret);
 }
 
-static int set_periods(struct nm_ctl *ctl, const char *word, uint32_t most, uint32_t *ret)
+static int set_periods(struct nm_ctl *ctl, uint32_t most, uint32_t *ret)
 {
-	uint64_t number;
-	if (!nm_ctl_number(word, 1, most, &number))
-		return nm_ctl_wrong_usage("1 to 1000 periods of 1 to 86400 s are possible, not",
-					  word);
-	*ret = (uint32_t)number;
 	ctl->periods_given = true;
-	return EXIT_SUCCESS;
-}
-
-static int set_cpus(struct nm_ctl *ctl, const char *word)
-{
-	uint64_t number;
-	if (!nm_ctl_number(word, 1, UINT32_MAX, &number))
-		return nm_ctl_wrong_usage("not a number of CPUs", word);
-	ctl->cpus = (uint32_t)number;
-	return EXIT_SUCCESS;
+	return set_number(optarg, 1, most, "1 to 1000 periods of 1 to 86400 s are possible, not",
+			  ret);
 }
 
 /* As numad: a number alone is in MB. */
@@ -280,11 +262,12 @@ static int set_option(struct nm_ctl *ctl, int option)
 {
 	switch (option) {
 	case 'n':
-		return set_lines(ctl, optarg);
+		ctl->lines_given = true;
+		return set_number(optarg, 0, UINT32_MAX, "not a number of lines", &ctl->lines);
 	case OPTION_MINUTES:
-		return set_trial(ctl, optarg, 11, 10080, &ctl->minutes);
+		return set_trial(ctl, 11, 10080, &ctl->minutes);
 	case OPTION_PERCENT:
-		return set_trial(ctl, optarg, 1, 50, &ctl->percent);
+		return set_trial(ctl, 1, 50, &ctl->percent);
 	case 'a':
 		ctl->all = true;
 		return EXIT_SUCCESS;
@@ -301,11 +284,11 @@ static int set_option(struct nm_ctl *ctl, int option)
 		ctl->measure = optarg;
 		return EXIT_SUCCESS;
 	case OPTION_PERIODS:
-		return set_periods(ctl, optarg, NM_PERIODS_MOST, &ctl->periods);
+		return set_periods(ctl, NM_PERIODS_MOST, &ctl->periods);
 	case OPTION_SECONDS:
-		return set_periods(ctl, optarg, 86400, &ctl->seconds);
+		return set_periods(ctl, 86400, &ctl->seconds);
 	case OPTION_CPUS:
-		return set_cpus(ctl, optarg);
+		return set_number(optarg, 1, UINT32_MAX, "not a number of CPUs", &ctl->cpus);
 	case OPTION_MEMORY:
 		return set_memory(ctl, optarg);
 	case OPTION_PERMANENT:

@@ -55,7 +55,8 @@ static void shuffle(struct nm_rng *rng, bool *with, size_t count)
 	}
 }
 
-/* Returns whether at most 5 % of the orders, the real one included, differ as much as it does. */
+/* Returns true if at most 5 % of all orders, with the real one, have as large a difference as the
+ * real one. */
 static bool refuses(const struct order *orders, double difference, double x)
 {
 	unsigned extreme = 1;
