@@ -311,7 +311,7 @@ int nm_known_begin(struct nm_known *known, struct nm_known_entry *entry,
 	uint32_t tid;
 	uint64_t tid_ticks;
 
-	known->held_ns = entry->held_ns = 0;
+	entry->held_ns = 0;
 	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
 	if (directory < 0)
 		return directory;
@@ -328,7 +328,7 @@ int nm_known_begin(struct nm_known *known, struct nm_known_entry *entry,
 	if (!entry->reading)
 		entry->reading = nm_must(calloc(1, sizeof(*entry->reading)));
 	return platform->ops->mappings_read(platform, (pid_t)tid, tid_ticks, &known->order,
-					    &known->piece, &known->held_ns);
+					    &known->piece, &entry->held_ns);
 }
 
 /* Releases unused memory, because the mappings are kept for a while. */
@@ -347,7 +347,6 @@ int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r)
 	const struct nm_mappings_piece *piece = &known->piece;
 	struct nm_mappings *reading = entry->reading;
 
-	entry->held_ns = known->held_ns;
 	if (r == -ESTALE && known->order.begin)
 		return -EPROTO;
 	if (r == -ESTALE) {
@@ -356,7 +355,7 @@ int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r)
 	}
 	if (r < 0)
 		return r;
-	reading->cost_ns += known->held_ns;
+	reading->cost_ns += entry->held_ns;
 	uint64_t after = reading->count ? reading->items[reading->count - 1].end : 0;
 	if (!nm_mappings_piece_is_valid(piece, after))
 		return -EPROTO;

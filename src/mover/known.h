@@ -58,7 +58,6 @@ struct nm_known {
 	/* Of the turn in progress: */
 	struct nm_mappings_order order;
 	struct nm_mappings_piece piece;
-	uint64_t held_ns;
 };
 
 void nm_known_init(struct nm_known *known);
