@@ -218,6 +218,11 @@ struct nm_affinity_graph {
 	uint32_t *first; /* nr_threads + 1 entries: start of each thread's row in the next two
 			  * arrays */
 	uint32_t *partner, *weight;
+	/* Of each thread's row of the matrix, also of the pairs that are no edges: sums of its
+	 * cells and of their squares, in shared accesses. */
+	struct nm_affinity_row {
+		double sum, squares;
+	} *rows;
 };
 
 struct nm_affinity_counts {

@@ -161,6 +161,7 @@ struct nm_move {
 	double record; /* P of the thread's record on node_to; NaN: none, or not looked up */
 	/* The CPUs of the node to use; NULL: all. Must outlive the plan and its execution. */
 	hwloc_const_bitmap_t within;
+	bool below_cache; /* only the CPUs with the last-level cache of cpu_to */
 };
 
 /* The reason for which a thread leaves an overloaded node. Pages are those of its process
