@@ -300,7 +300,7 @@ static void make_units(struct plan *plan)
 			find_cycle(plan, i, cycle);
 }
 
-/* In the paper each thread migrates to the CPU that it is mapped to, whoever runs there. */
+/* In the paper each thread migrates to the CPU that it is mapped to, whether it is idle or not. */
 static void follow_mapping(struct plan *plan, const struct nm_mapping *mapping)
 {
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {

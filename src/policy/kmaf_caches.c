@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where kMAF places threads, section 3.4.1: below a last-level cache. Below one cache the scheduler
- * chooses: only an affinity would keep a thread on a core. */
+/* Where kMAF places threads, section 3.4.1: below a last-level cache. The scheduler chooses which
+ * of its CPUs, because only an affinity would keep a thread on a core. */
 #include <math.h>
 
 #include "kmaf_plan.h"

@@ -5,7 +5,7 @@
 #define NM_TEST_BALANCE_DAEMON_FIXTURE_H
 
 #include "daemon_fixture.h"
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 static inline struct nm_config *config(void)
 {

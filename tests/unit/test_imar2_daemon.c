@@ -6,7 +6,7 @@
 #include "../support/test.h"
 
 #include "daemon_fixture.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 /* Two processes of two threads and two of one thread, all two hops from their memory. CPUs 5 and 7
  * are idle; finally one CPU each of nodes 0 and 1 is idle. */

@@ -6,7 +6,7 @@
 
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/interval.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 static struct machine *machine;
 static struct nm_affinity *affinity;
@@ -533,8 +533,8 @@ TEST(one_cache_for_a_node_is_the_node)
 	assert_int_equal(proposals.count, 0);
 }
 
-/* Four threads communicate at random, a hundred times each pair: at three standard errors hardly
- * any matrix is taken for a pattern, and nearly all are if one partner has twice as much. */
+/* Four threads communicate at random, a hundred times each pair: at three standard errors at most
+ * four of 200 matrices are taken for a pattern, and nearly all are if one partner has twice as much. */
 TEST(heterogeneity_exceeds_chance)
 {
 	int cpus[] = {0, 4, 1, 5};

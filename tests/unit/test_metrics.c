@@ -9,7 +9,7 @@
 
 #include "../support/machine.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/metrics.h"
+#include "tasks/metrics.h"
 
 #define SECOND NM_NSEC_PER_SEC
 #define RUN_NS 1e7 /* 100 run samples make a second */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 static struct nm_config *config;
 static struct nm_topology *topology;

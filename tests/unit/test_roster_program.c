@@ -5,7 +5,7 @@
 #define TEAR_DOWN end
 #include "../support/test.h"
 
-#include "numa-migrd/exclusions.h"
+#include "config/exclusions.h"
 #include "roster_fixture.h"
 
 #define COMPUTES 0 /* a program that is not excluded */
