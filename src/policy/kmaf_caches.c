@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where kMAF places threads, section 3.4.1: below a last-level cache. The scheduler chooses which
+/* kMAF, section 3.4.1, places threads below a last-level cache. The scheduler chooses which
  * of its CPUs, because only an affinity would keep a thread on a core. */
 #include <math.h>
 

@@ -534,7 +534,8 @@ TEST(one_cache_for_a_node_is_the_node)
 }
 
 /* Four threads communicate at random, a hundred times each pair: at three standard errors at most
- * four of 200 matrices are taken for a pattern, and nearly all are if one partner has twice as much. */
+ * four of 200 matrices are taken for a pattern, and nearly all are if one partner has twice as
+ * much. */
 TEST(heterogeneity_exceeds_chance)
 {
 	int cpus[] = {0, 4, 1, 5};
