@@ -68,6 +68,15 @@ WORD(put)
 	memset(world.space.home + U(0), (int)N(2), U(1) - U(0) + 1);
 }
 
+/* Four processes of two threads, each over two nodes with its memory on one. */
+WORD(four_mixed_up)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		add_worker(1000 + 100 * i, (int)(2 * i), i);
+		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
+	}
+}
+
 WORD(exec)
 {
 	fake_exec(world.fake, U(0));
@@ -85,6 +94,16 @@ static inline struct worker *worker_at(const struct step *step, unsigned place)
 	return &world.workers[place];
 }
 
+/* Returns the number of threads of a process on a node; NODES: on any. */
+static inline unsigned count_on(uint32_t pid, unsigned node)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_workers; i++)
+		count += fake_get(world.fake, world.workers[i].tid)->pid == pid &&
+			 (node == NODES || node_of(&world.workers[i]) == node);
+	return count;
+}
+
 KNOB(speed, worker_at(step, U(0))->speed)
 KNOB(memory, worker_at(step, U(0))->memory)
 KNOB(from, worker_at(step, U(0))->from)
@@ -100,6 +119,8 @@ KNOB(uid, fake_get(world.fake, U(0))->uid)
 KNOB(huge, world.space.huge)
 KNOB(speed_after_move, speed_after_move)
 QUANTITY(node, node_of(worker_at(step, U(0))))
+/* Of a process: 1 if all its threads run on the node. */
+QUANTITY(all_on, count_on(U(0), U(1)) == count_on(U(0), NODES))
 QUANTITY(narrow, fake_trace(world.fake) != NULL)
 
 static inline unsigned count_pages(const struct step *step)
@@ -121,6 +142,7 @@ KNOB(free_kb, world.fake->free_kb)
 KNOB(cached_kb, world.fake->cached_kb)
 KNOB(swapped_out, world.swapped_out)
 KNOB(numa_balancing, world.balancing)
+KNOB(seen_balancing, world.daemon.machine.balancing)
 KNOB(lazy, world.lazy)
 KNOB(cached, world.cached)
 KNOB(now_ns, world.fake->now_ns)
@@ -191,17 +213,21 @@ KNOB(max_gb_of_process, world.daemon.config->pages.max_gb_of_process)
 
 /* ---- the daemon ---- */
 
-WORD(begin)
+static inline void begin_auto(void)
 {
-	if (step_says(step, "pages")) {
-		begin();
-		return;
-	}
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
 	world.balancing = -1;
 	world.daemon.machine.balancing = -1;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+WORD(begin)
+{
+	if (step_says(step, "pages"))
+		begin();
+	else
+		begin_auto();
 }
 
 WORD(run)
