@@ -13,8 +13,8 @@
  *	QUANTITY ARGUMENTS = VALUE	also !=, <, <=, >, >=, and "in A..B"; fails if not so
  *	set KNOB ARGUMENTS = VALUE	changes it
  *	keep NAME = QUANTITY ...	stores it: later values are NAME, NAME+3 or NAME*0.5
- *	until CONDITION within N	steps (SCRIPT_STEP) until it holds; Ns: seconds (SCRIPT_SECOND)
- *	each N: STEPS			repeats the rest of the line
+ *	until CONDITION within N	steps (SCRIPT_STEP) until it holds; Ns: seconds
+ *(SCRIPT_SECOND) each N: STEPS			repeats the rest of the line
  *
  * A number may end in K, M or G (of 1024), and begin with "node", "cpu" or "page"; 4-7 is two
  * numbers. A failure prints the line, the step, and what was found. A file adds words of its own.
@@ -145,8 +145,12 @@ static inline bool script_recall(const char *text, double *ret)
 		if (strlen(script_kept[i].name) != length ||
 		    strncmp(script_kept[i].name, text, length) != 0)
 			continue;
-		const double by = text[length] ? script_number(text + length + 1, &end) : 0;
-		*ret = text[length] == '*' ? kept * by : text[length] == '-' ? kept - by : kept + by;
+		double by = text[length] ? script_number(text + length + 1, &end) : 0;
+		if (text[length] && !end)
+			(void)script_recall(text + length + 1, &by);
+		*ret = text[length] == '*'   ? kept * by
+		       : text[length] == '-' ? kept - by
+					     : kept + by;
 		return true;
 	}
 	return false;

@@ -8,10 +8,9 @@
  *	begin pages; begin auto				what the daemon decides about
  *	run 6; run 5s					intervals, or about as many as 5 s contain
  *	journal decision KIND=pages PAGES<=16		an entry with the first field, whose other
- *							fields are so: NAME=* is any, NAME=- is missing,
- *							$NAME that of the entry found before
- *	says 2 threads					the text of the entry found last
- *	none verdict PID=1000				no entry
+ *							fields are so: NAME=* is any, NAME=- is
+ *missing, $NAME that of the entry found before says 2 threads
+ *the text of the entry found last none verdict PID=1000				no entry
  *	mark; quiet					from here on; no entry since
  */
 #ifndef NM_TEST_DAEMON_WORDS_H
@@ -80,6 +79,11 @@ WORD(four_mixed_up)
 WORD(exec)
 {
 	fake_exec(world.fake, U(0));
+}
+
+WORD(move_group)
+{
+	fake_move(world.fake, U(0), step->word[1]);
 }
 
 WORD(idle_thread)
@@ -151,6 +155,15 @@ NAMES(samples_from, {"faults", NM_MEMORY_NONE}, {"pebs", NM_MEMORY_PEBS}, {"ibs"
 QUANTITY(thinned, world.daemon.pipeline.source->thinned)
 QUANTITY(rests, world.daemon.pipeline.source->rests)
 QUANTITY(calls, world.fake->calls[FAKE_OPS])
+
+static unsigned calls_before; /* "new_calls" are those since */
+
+WORD(count_calls)
+{
+	calls_before = world.fake->calls[FAKE_OPS];
+}
+
+QUANTITY(new_calls, world.fake->calls[FAKE_OPS] - calls_before)
 QUANTITY(sets, world.fake->calls[FAKE_SET])
 QUANTITY(lists, world.fake->calls[FAKE_LIST])
 
@@ -238,6 +251,33 @@ WORD(run)
 		live(U(0));
 }
 
+/* Advances as the loop does, without ending an interval. */
+WORD(beat)
+{
+	for (unsigned i = 0; i < (step->count ? U(0) : 1); i++) {
+		spread_out();
+		pass(nm_loop_wakeup_s(&world.daemon));
+		nm_drain(&world.daemon);
+		nm_loop_examine(&world.daemon);
+	}
+}
+
+/* Time in which nothing runs. */
+WORD(sleep_ms)
+{
+	fake_sleep(world.fake, U(0));
+}
+
+WORD(drain)
+{
+	nm_drain(&world.daemon);
+}
+
+WORD(examine)
+{
+	nm_loop_examine(&world.daemon);
+}
+
 WORD(release)
 {
 	assert_int_equal(nm_command_release(&world.daemon, U(0)), 0);
@@ -256,6 +296,9 @@ static inline double status_number(const char *name)
 	return number;
 }
 
+QUANTITY(interval_s, nm_interval_s(&world.daemon))
+QUANTITY(wakeup_s, nm_loop_wakeup_s(&world.daemon))
+QUANTITY(continues, nm_loop_interval_continues(&world.daemon))
 QUANTITY(status, status_number(step->word[0]))
 QUANTITY(intervals, world.daemon.tally.intervals)
 QUANTITY(decisions, world.daemon.tally.decisions)
@@ -316,6 +359,33 @@ static inline double share_on(const struct step *step)
 }
 
 QUANTITY(share, share_on(step))
+
+/* The set of homes, as bits. */
+static inline unsigned all_homes(void)
+{
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	unsigned homes = 0;
+	for (size_t i = 0; i < placement->processes.count; i++)
+		if (nm_home_state_at(placement, i)->home >= 0)
+			homes |= 1U << nm_home_state_at(placement, i)->home;
+	return homes;
+}
+
+/* Returns the number of threads that do not run on the home of their process. */
+static inline unsigned count_strays(void)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_workers; i++) {
+		const struct nm_home_state *state =
+			nm_home_state_find(nm_placement_of(&world.daemon),
+					   fake_get(world.fake, world.workers[i].tid)->pid);
+		count += !state || state->home != (int)node_of(&world.workers[i]);
+	}
+	return count;
+}
+
+QUANTITY(homes, all_homes())
+QUANTITY(strays, count_strays())
 KNOB(page_ns, nm_placement_of(&world.daemon)->page_cost.page_ns)
 KNOB(budget_s, nm_placement_of(&world.daemon)->budget_s)
 QUANTITY(other_cpus, nm_placement_of(&world.daemon)->other_cpus[U(0)])

@@ -51,8 +51,7 @@ SCRIPT(memory_on_the_node_of_its_thread_stays,
        "submitted = 0; pages node3 = 1024")
 
 /* Accepted pages are not requested again; rejected ones are. */
-SCRIPT(a_page_is_requested_once,
-       "space 4 node2; touch 1000 0-3 from cpu0; begin pages",
+SCRIPT(a_page_is_requested_once, "space 4 node2; touch 1000 0-3 from cpu0; begin pages",
        "set mover_full = 1; run 6; none decision KIND=pages",
        "set mover_full = 0; set mover_asleep = 1; run 20; waiting_steps = 4",
        "set mover_asleep = 0; until pages node0 = 4 within 2")
@@ -90,8 +89,7 @@ WORD(busy)
 }
 
 /* A busy page is requested once more, after pages.cooldown_s, and then stays. */
-SCRIPT(failures_are_reported,
-       "space 12 node2; touch 1000 0-11 from cpu0; begin pages; busy",
+SCRIPT(failures_are_reported, "space 12 node2; touch 1000 0-11 from cpu0; begin pages; busy",
        "until journaled verdict DECISION_KIND=pages = 1 within 60",
        "journal verdict DECISION_KIND=pages PAGES=12 PAGES_MOVED=6 PAGES_EBUSY=6",
        "page_failures > 0; run 60; pages node2 = 6; page_failures = 12",
@@ -157,8 +155,7 @@ SCRIPT(large_ranges_move_in_stages,
 /* Rejected pieces are requested again. */
 SCRIPT(every_piece_is_moved,
        "space 1024 node3; touch 1000 0-1023 from cpu0; set page_min_accesses = 255; begin pages",
-       "set room_bytes = 400K",
-       "each 30: set mover_full = 0; run 1; set mover_full = 1; run 1",
+       "set room_bytes = 400K", "each 30: set mover_full = 0; run 1; set mover_full = 1; run 1",
        "pages node0 = 1024")
 
 /* The owners rotate, and earlier accesses decay quickly: half-lives of ten seconds, less than 10 %
