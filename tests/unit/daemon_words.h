@@ -328,6 +328,8 @@ static inline struct nm_home_state *state_of(const struct step *step)
 QUANTITY(known, is_known(U(0)))
 KNOB(home, state_of(step)->home)
 NAMES(home, {"none", -1})
+/* 1 if a process has no home, or this one. */
+QUANTITY(stays, state_of(step)->home < 0 || state_of(step)->home == (int)N(1))
 QUANTITY(reason, state_of(step)->reason)
 NAMES(reason, {"remote", NM_PLACE_REMOTE}, {"waiting", NM_PLACE_WAITING},
       {"has-home", NM_PLACE_HAS_HOME}, {"barred", NM_PLACE_BARRED}, {"young", NM_PLACE_YOUNG},
