@@ -81,6 +81,17 @@ WORD(exec)
 	fake_exec(world.fake, U(0));
 }
 
+WORD(group)
+{
+	fake_group(world.fake, step->word[0]);
+}
+
+/* attribute /a.slice off: without a value it is removed */
+WORD(attribute)
+{
+	fake_set_attribute(world.fake, step->word[0], step->count > 1 ? step->word[1] : NULL);
+}
+
 WORD(move_group)
 {
 	fake_move(world.fake, U(0), step->word[1]);
