@@ -513,6 +513,20 @@ WORD(journal)
 	script_world.entry = entry;
 }
 
+/* The last entry of a kind. */
+WORD(last)
+{
+	script_world.entry = NULL;
+	for (size_t i = script_world.from; i < world.nr_entries; i++)
+		if (world.entries[i].message == script_message(step))
+			script_world.entry = &world.entries[i];
+	if (!script_world.entry)
+		script_fail(step, "no such entry among %zu", world.nr_entries);
+}
+
+QUANTITY(priority, script_world.entry ? script_world.entry->priority : -1)
+NAMES(priority, {"warning", LOG_WARNING}, {"notice", LOG_NOTICE}, {"info", LOG_INFO})
+
 WORD(says)
 {
 	const char *words = step->text + strlen("says ");

@@ -37,6 +37,8 @@ QUANTITY(switches, switches)
 KNOB(setting, world.daemon.config->pages.numa_balancing)
 NAMES(setting, {"yield", NM_BALANCING_YIELD}, {"manage", NM_BALANCING_MANAGE},
       {"warn", NM_BALANCING_WARN})
+KNOB(inject, world.daemon.config->sampling.inject)
+NAMES(inject, {"numa_balancing", NM_INJECT_NUMA_BALANCING})
 QUANTITY(has_page_stage, world.daemon.pipeline.pages != NULL)
 
 /* Pages that are moved stay where they are, so that they are requested again. */
@@ -47,9 +49,9 @@ QUANTITY(has_page_stage, world.daemon.pipeline.pages != NULL)
 WORD(steps_move_nothing)
 {
 	fake_mover.perform = NULL;
+	nm_inject_configure(&world.daemon);
 }
 
-/* mode yields: as views show it */
 WORD(mode)
 {
 	const char *found = nm_balancing_text_of(world.daemon.machine.balancing_mode)->name;
@@ -57,38 +59,14 @@ WORD(mode)
 		script_fail(step, "found %s", found);
 }
 
-/* warning WORDS, notice WORDS, info WORDS: the last entry about the kernel */
-static void assert_last(const struct step *step, int priority)
-{
-	const struct nm_entry *last = NULL;
-	for (size_t i = 0; i < world.nr_entries; i++)
-		if (world.entries[i].message == NM_MESSAGE_COEXIST)
-			last = &world.entries[i];
-	if (!last || last->priority != priority || !strstr(last->text, strchr(step->text, ' ') + 1))
-		script_fail(step, "found %d: %s", last ? last->priority : -1,
-			    last ? last->text : "no entry");
-}
+/* So many entries, of which the last one is so. */
+#define REPORTED(times, priority, words)                                                           \
+	"entries coexist = " times "; last coexist; priority = " priority "; says " words "; "
 
-WORD(warning)
-{
-	assert_last(step, LOG_WARNING);
-}
-
-WORD(notice)
-{
-	assert_last(step, LOG_NOTICE);
-}
-
-WORD(info)
-{
-	assert_last(step, LOG_INFO);
-}
-
-SCRIPT(pages_are_left_to_numa_balancing,
-       "set setting = yield; " BEGIN "submitted = 0; entries coexist = 1",
-       "notice left to the kernel; mode yields; set numa_balancing = 0; " ACTS,
-       "entries coexist = 2; info is off; set numa_balancing = 1; run 3; " DOES_NOT_ACT,
-       "entries coexist = 3; notice left to the kernel; switches = 0")
+SCRIPT(pages_are_left_to_numa_balancing, "set setting = yield; " BEGIN "submitted = 0",
+       REPORTED("1", "notice", "left to the kernel") "mode yields; set numa_balancing = 0; " ACTS,
+       REPORTED("2", "info", "is off") "set numa_balancing = 1; run 3; " DOES_NOT_ACT,
+       REPORTED("3", "notice", "left to the kernel") "switches = 0")
 
 SCRIPT(faults_without_kernel_balancing_are_ignored,
        "set numa_balancing = 0; set setting = yield; " BEGIN "submitted > 0; entries coexist = 0")
@@ -98,15 +76,14 @@ SCRIPT(tier_balancing_does_not_move_managed_pages,
        "set numa_balancing = 2; set setting = manage; " BEGIN "submitted > 0; entries coexist = 0",
        "switches = 0; set numa_balancing = 3; run 3; switches > 0; mode manages")
 
-SCRIPT(a_refused_switch_only_logs_a_warning,
-       "set setting = warn; " BEGIN "submitted > 0; entries coexist = 1; switches = 0",
-       "warning migrates the same pages")
+SCRIPT(a_refused_switch_only_logs_a_warning, "set setting = warn; " BEGIN "submitted > 0",
+       REPORTED("1", "warning", "migrates the same pages") "switches = 0")
 
 /* A restarted helper must be informed, in each interval. The value is restored with the end of the
  * policy. */
 SCRIPT(balancing_is_turned_off_and_restored,
-       "set setting = manage; " BEGIN "submitted > 0; numa_balancing = 0; entries coexist = 1",
-       "notice is off until; switches >= 12; set page_policy = watch; configure",
+       "set setting = manage; " BEGIN "submitted > 0; numa_balancing = 0; switches >= 12",
+       REPORTED("1", "notice", "is off until") "set page_policy = watch; configure",
        "numa_balancing = 1; has_page_stage = 0")
 
 SCRIPT(a_changed_setting_restores_it,
@@ -115,25 +92,18 @@ SCRIPT(a_changed_setting_restores_it,
 
 SCRIPT(a_refused_lease_yields,
        "set refusal = -1; set setting = manage; " BEGIN "submitted = 0; numa_balancing = 1",
-       "entries coexist = 1; warning stays on, pages left to it; set refusal = 0; " ACTS,
-       "entries coexist = 2; notice is off until")
+       REPORTED("1", "warning", "stays on, pages left to it") "set refusal = 0; " ACTS,
+       REPORTED("2", "notice", "is off until"))
 
 /* Faults are the only source of samples, so balancing stays on. When a better source fails, it is
  * restored. */
 SCRIPT(needed_balancing_is_not_turned_off,
-       "set samples_from = faults; set setting = manage; " BEGIN "numa_balancing = 1",
-       "switches = 0; entries coexist = 1; notice stays on; set samples_from = ibs; run 2",
-       "numa_balancing = 0; set samples_from = faults; run 2; numa_balancing = 1",
-       "mode needs-faults")
-
-WORD(inject)
-{
-	world.daemon.config->sampling.inject = NM_INJECT_NUMA_BALANCING;
-	nm_inject_configure(&world.daemon);
-}
+       "set samples_from = faults; set setting = manage; " BEGIN "numa_balancing = 1; switches = 0",
+       REPORTED("1", "notice", "stays on") "set samples_from = ibs; run 2; numa_balancing = 0",
+       "set samples_from = faults; run 2; numa_balancing = 1; mode needs-faults")
 
 SCRIPT(injected_faults_win,
-       "inject; set setting = warn; " BEGIN "submitted = 0; numa_balancing = 1",
-       "entries coexist = 1; notice left to the kernel")
+       "set inject = numa_balancing; set setting = warn; " BEGIN "submitted = 0",
+       REPORTED("1", "notice", "left to the kernel") "numa_balancing = 1")
 
 RUN_TESTS()
