@@ -25,7 +25,9 @@ static inline void live_s(double seconds)
 }
 
 #define SCRIPT_STEP() live_one()
+#ifndef SCRIPT_SECOND
 #define SCRIPT_SECOND() live_s(1)
+#endif
 
 #include "../support/script.h"
 #include "dump_fixture.h"
@@ -119,6 +121,15 @@ static inline unsigned count_on(uint32_t pid, unsigned node)
 	return count;
 }
 
+static inline unsigned count_shared_cpus(void)
+{
+	unsigned count = 0;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		count += workers_on(cpu) > 1;
+	return count;
+}
+
+QUANTITY(shared_cpus, count_shared_cpus())
 KNOB(speed, worker_at(step, U(0))->speed)
 KNOB(memory, worker_at(step, U(0))->memory)
 KNOB(from, worker_at(step, U(0))->from)
@@ -311,10 +322,28 @@ QUANTITY(interval_s, nm_interval_s(&world.daemon))
 QUANTITY(wakeup_s, nm_loop_wakeup_s(&world.daemon))
 QUANTITY(continues, nm_loop_interval_continues(&world.daemon))
 QUANTITY(status, status_number(step->word[0]))
+QUANTITY(all_at_home, all_at_home())
+
+/* Returns the number of threads that may be drawn, or are not for this reason; -1: none is drawn.
+ */
+static inline int candidates(enum nm_candidacy kind)
+{
+	struct nm_statistics statistics;
+	const struct nm_view view = nm_views_of(&world.daemon);
+	nm_view_statistics(&view, &statistics);
+	return statistics.parts & 1U << NM_PART_LOTTERY ? (int)statistics.candidates[kind] : -1;
+}
+
+QUANTITY(candidates, candidates(NM_CANDIDACY_YES))
+QUANTITY(settled, candidates(NM_CANDIDACY_SETTLED))
+QUANTITY(held, candidates(NM_CANDIDACY_HELD))
+QUANTITY(candidates_with_home, candidates(NM_CANDIDACY_WHOLE))
 QUANTITY(intervals, world.daemon.tally.intervals)
 QUANTITY(decisions, world.daemon.tally.decisions)
 QUANTITY(applied, world.daemon.tally.applied)
 QUANTITY(failed, world.daemon.tally.failed)
+QUANTITY(verdicts_improved, world.daemon.tally.verdicts[NM_VERDICT_IMPROVED])
+QUANTITY(verdicts_rolled_back, world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK])
 QUANTITY(homes_expired, world.daemon.tally.homes.expired)
 QUANTITY(assignments, nm_assignments_count(world.daemon.pipeline.assignments))
 QUANTITY(migrations, world.daemon.pipeline.migrations.count)
@@ -467,20 +496,24 @@ static inline bool field_is(const struct nm_entry *entry, const char *wanted,
 			    const char **ret_found)
 {
 	char name[64], relation[3] = "";
-	const size_t length = strcspn(wanted, "=<>!");
+	const size_t length = strcspn(wanted, "=<>!~");
 	const char *expected = wanted + length;
-	for (size_t i = 0; i < 2 && *expected && strchr("=<>!", *expected); i++)
+	for (size_t i = 0; i < 2 && *expected && strchr("=<>!~", *expected); i++)
 		relation[i] = *expected++;
 	snprintf(name, sizeof(name), "%.*s", (int)length, wanted);
 	*ret_found = field_of(entry, name);
-	if (*expected == '$')
-		expected = script_world.entry ? field_of(script_world.entry, expected + 1) : NULL;
+	if (*expected == '$') {
+		const struct nm_entry *of = *relation == '=' ? script_world.entry : entry;
+		expected = of ? field_of(of, expected + 1) : NULL;
+	}
 	if (!expected)
 		return false;
 	if (!*ret_found)
 		return strcmp(expected, "-") == 0;
 	if (strcmp(expected, "*") == 0)
 		return true;
+	if (relation[0] == '~')
+		return strstr(*ret_found, expected) != NULL;
 	char *found_end, *expected_end;
 	const double found = strtod(*ret_found, &found_end),
 		     number = strtod(expected, &expected_end);
@@ -537,9 +570,15 @@ WORD(says)
 
 WORD(none)
 {
-	const struct nm_entry *entry = find_first(step);
-	if (entry)
-		script_fail(step, "found %s", entry->text);
+	const enum nm_message message = script_message(step);
+	const char *found;
+	for (size_t i = script_world.from; i < world.nr_entries; i++) {
+		bool same = world.entries[i].message == message;
+		for (unsigned k = 1; same && k < step->count; k++)
+			same = field_is(&world.entries[i], step->word[k], &found);
+		if (same)
+			script_fail(step, "found %s", world.entries[i].text);
+	}
 }
 
 QUANTITY(journaled, find_first(step) != NULL)

@@ -138,13 +138,11 @@ WORD(slow_on_other_nodes)
 	world.workers[1].speed = node_of(&world.workers[1]) == 0 ? 1 : 0.02;
 }
 
-QUANTITY(thread_rollbacks, world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK])
-
 /* A thread is moved to its memory, is slower there, and is moved back, repeatedly. */
 SCRIPT(moves_of_threads_are_no_noise,
        "space 12 node1; touch 1000 0-11 from cpu2; set speed 0 = 0.02; thread 1000 cpu0 node2",
        "begin pages; set policy = lbma; set cooldown = 0", "each 80: run 1; slow_on_other_nodes",
-       "thread_rollbacks > 10; set policy = none; put 0-11 node3",
+       "verdicts_rolled_back > 10; set policy = none; put 0-11 node3",
        "until journaled verdict DECISION_KIND=pages = 1 within 40",
        "journal verdict DECISION_KIND=pages NOISE_PERMILLE<100")
 

@@ -79,16 +79,6 @@ SCRIPT(a_home_outlives_the_first_thread,
 
 /* ---- CPUs that a process may use ---- */
 
-static unsigned shared_cpus(void)
-{
-	unsigned count = 0;
-	for (int cpu = 0; cpu < CPUS; cpu++)
-		count += workers_on(cpu) > 1;
-	return count;
-}
-
-QUANTITY(shared_cpus, shared_cpus())
-
 /* As beside the exclusive CPUs of other containers: one CPU of node 0 and both of node 2. */
 SCRIPT(two_threads_do_not_share_a_cpu,
        "pinned 1000 cpu0 node0 to 0-0 4-5; pinned 1000 cpu4 node0 to 0-0 4-5; map node0 16384",

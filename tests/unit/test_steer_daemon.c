@@ -16,7 +16,6 @@ QUANTITY(threads_managed, nm_roster_counts(world.daemon.pipeline.roster).threads
 QUANTITY(processes_observed, nm_roster_counts(world.daemon.pipeline.roster).processes_observed)
 QUANTITY(processes_off, nm_roster_counts(world.daemon.pipeline.roster).processes_off)
 QUANTITY(own_affinity, fake_get(world.fake, U(0))->mask == fake_get(world.fake, U(0))->own)
-QUANTITY(all_at_home, all_at_home())
 QUANTITY(assigned, nm_assignments_has(world.daemon.pipeline.assignments, U(0),
 				      fake_get(world.fake, U(0))->start_ticks))
 
