@@ -17,7 +17,8 @@
  *(SCRIPT_SECOND) each N: STEPS			repeats the rest of the line
  *
  * A number may end in K, M or G (of 1024), and begin with "node", "cpu" or "page"; 4-7 is two
- * numbers. A failure prints the line, the step, and what was found. A file adds words of its own.
+ * numbers, and EPERM, as a value, is -EPERM. A failure prints the line, the step, and what was
+ *found. A file adds words of its own.
  */
 #ifndef NM_SCRIPT_H
 #define NM_SCRIPT_H
@@ -169,11 +170,14 @@ static inline double script_value(const struct step *step, const char *quantity,
 			return script_names[i].value;
 	if (script_recall(text, &value))
 		return value;
+	for (int error = 1; text[0] == 'E' && error < 200; error++)
+		if (strerrorname_np(error) && strcmp(strerrorname_np(error), text) == 0)
+			return -error;
 	script_fail(step, "no value: %s", text);
 	return 0;
 }
 
-/* "3", or "home 3" with its name. */
+/* The name of the value, or the number. */
 static inline const char *script_show(const char *quantity, double value)
 {
 	static char text[64];
@@ -181,7 +185,8 @@ static inline const char *script_show(const char *quantity, double value)
 		if (strcmp(script_names[i].quantity, quantity) == 0 &&
 		    fabs(script_names[i].value - value) < 1e-9)
 			return script_names[i].name;
-	snprintf(text, sizeof(text), "%.10g", value);
+	const char *error = value < 0 && value > -200 ? strerrorname_np((int)-value) : NULL;
+	snprintf(text, sizeof(text), "%.10g%s%s", value, error ? ", -" : "", error ? error : "");
 	return text;
 }
 
@@ -359,6 +364,8 @@ static inline void script_keep(struct step *step)
 	snprintf(kept->name, sizeof(kept->name), "%s", step->name);
 	script_shift(step);
 	script_shift(step);
+	if (script_recall(step->name, &kept->value))
+		return;
 	script_numbers(step, 0, step->count);
 	kept->value = script_find_quantity(step, step->name)->value(step, NULL);
 }

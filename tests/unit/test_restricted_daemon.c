@@ -129,8 +129,6 @@ WORD(refuse_moves)
 }
 
 KNOB(move_error, restricted.error)
-NAMES(move_error, {"EPERM", -EPERM}, {"EFBIG", -EFBIG}, {"EINVAL", -EINVAL}, {"ENOMEM", -ENOMEM},
-      {"ETIMEDOUT", -ETIMEDOUT}, {"EALREADY", -EALREADY}, {"ESRCH", -ESRCH})
 KNOB(each_page_stays, restricted.each_page_stays)
 QUANTITY(moves_away, restricted.moves_away)
 QUANTITY(held_share, state_of(step)->input.held_share)
