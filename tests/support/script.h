@@ -81,6 +81,13 @@ static size_t nr_script_kept;
 	}                                                                                          \
 	static void word_##word(__attribute__((unused)) const struct step *step)
 
+/* A word that does one thing. */
+#define ACTION(word, ...)                                                                          \
+	WORD(word)                                                                                 \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
+
 #define SCRIPT_QUANTITY(word, knob, assignment, expression)                                        \
 	static double quantity_##word(__attribute__((unused)) const struct step *step,             \
 				      __attribute__((unused)) const double *set)                   \
@@ -196,6 +203,13 @@ static inline double step_number(const struct step *step, unsigned place)
 	if (place >= step->nr_numbers)
 		script_fail(step, "number %u is missing", place + 1);
 	return step->number[place];
+}
+
+/* Returns the text after the first word. */
+static inline const char *step_rest(const struct step *step)
+{
+	const char *blank = strchr(step->text, ' ');
+	return blank ? blank + 1 : "";
 }
 
 #define N(place) step_number(step, place)

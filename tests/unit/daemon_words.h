@@ -48,26 +48,12 @@ static inline int open_words(void **state)
 
 /* ---- processes ---- */
 
-WORD(space)
-{
-	make_space(U(0), U(1));
-}
-
-WORD(touch)
-{
-	add_user(U(0), (int)N(3), U(1), U(2) + 1);
-}
-
-WORD(thread)
-{
-	add_worker(U(0), (int)N(1), U(2));
-}
+ACTION(space, make_space(U(0), U(1)))
+ACTION(touch, add_user(U(0), (int)N(3), U(1), U(2) + 1))
+ACTION(thread, add_worker(U(0), (int)N(1), U(2)))
 
 /* put 0-7 node3: these pages are there now. */
-WORD(put)
-{
-	memset(world.space.home + U(0), (int)N(2), U(1) - U(0) + 1);
-}
+ACTION(put, memset(world.space.home + U(0), (int)N(2), U(1) - U(0) + 1))
 
 /* Four processes of two threads, each over two nodes with its memory on one. */
 WORD(four_mixed_up)
@@ -78,15 +64,8 @@ WORD(four_mixed_up)
 	}
 }
 
-WORD(exec)
-{
-	fake_exec(world.fake, U(0));
-}
-
-WORD(group)
-{
-	fake_group(world.fake, step->word[0]);
-}
+ACTION(exec, fake_exec(world.fake, U(0)))
+ACTION(group, fake_group(world.fake, step->word[0]))
 
 /* attribute /a.slice off: without a value it is removed */
 WORD(attribute)
@@ -94,15 +73,8 @@ WORD(attribute)
 	fake_set_attribute(world.fake, step->word[0], step->count > 1 ? step->word[1] : NULL);
 }
 
-WORD(move_group)
-{
-	fake_move(world.fake, U(0), step->word[1]);
-}
-
-WORD(idle_thread)
-{
-	fake_clone(world.fake, U(0), U(1));
-}
+ACTION(move_group, fake_move(world.fake, U(0), step->word[1]))
+ACTION(idle_thread, fake_clone(world.fake, U(0), U(1)))
 
 static inline struct worker *worker_at(const struct step *step, unsigned place)
 {
@@ -180,25 +152,14 @@ QUANTITY(calls, world.fake->calls[FAKE_OPS])
 
 static unsigned calls_before; /* "new_calls" are those since */
 
-WORD(count_calls)
-{
-	calls_before = world.fake->calls[FAKE_OPS];
-}
-
+ACTION(count_calls, calls_before = world.fake->calls[FAKE_OPS])
 QUANTITY(new_calls, world.fake->calls[FAKE_OPS] - calls_before)
 QUANTITY(sets, world.fake->calls[FAKE_SET])
 QUANTITY(lists, world.fake->calls[FAKE_LIST])
 
 /* Makes changes of affinities fail from now on. */
-WORD(refuse_affinities)
-{
-	fake_fail(world.fake, FAKE_SET, 1, 1000, EPERM);
-}
-
-WORD(accept)
-{
-	fake_calm(world.fake);
-}
+ACTION(refuse_affinities, fake_fail(world.fake, FAKE_SET, 1, 1000, EPERM))
+ACTION(accept, fake_calm(world.fake))
 
 /* numa_maps of every process, line by line: map node2 1024 is anonymous memory, others as given. */
 WORD(map)
@@ -285,30 +246,11 @@ WORD(beat)
 }
 
 /* Time in which nothing runs. */
-WORD(sleep_ms)
-{
-	fake_sleep(world.fake, U(0));
-}
-
-WORD(drain)
-{
-	nm_drain(&world.daemon);
-}
-
-WORD(examine)
-{
-	nm_loop_examine(&world.daemon);
-}
-
-WORD(release)
-{
-	assert_int_equal(nm_command_release(&world.daemon, U(0)), 0);
-}
-
-WORD(configure)
-{
-	nm_pipeline_configure_pages(&world.daemon, false);
-}
+ACTION(sleep_ms, fake_sleep(world.fake, U(0)))
+ACTION(drain, nm_drain(&world.daemon))
+ACTION(examine, nm_loop_examine(&world.daemon))
+ACTION(release, assert_int_equal(nm_command_release(&world.daemon, U(0)), 0))
+ACTION(configure, nm_pipeline_configure_pages(&world.daemon, false))
 
 static inline double status_number(const char *name)
 {
@@ -456,7 +398,6 @@ QUANTITY(submitted, fake_mover.submitted)
 QUANTITY(drops, fake_mover.drops)
 QUANTITY(batches, fake_mover.nr_waiting)
 QUANTITY(waiting_steps, waiting_steps())
-
 QUANTITY(page_decisions, tally()->decisions)
 QUANTITY(moved, tally()->moved)
 QUANTITY(moved_bytes, tally()->bytes)
@@ -561,7 +502,7 @@ NAMES(priority, {"warning", LOG_WARNING}, {"notice", LOG_NOTICE}, {"info", LOG_I
 
 WORD(says)
 {
-	const char *words = step->text + strlen("says ");
+	const char *words = step_rest(step);
 	if (!script_world.entry || !strstr(script_world.entry->text, words))
 		script_fail(step, "found %s",
 			    script_world.entry ? script_world.entry->text : "no entry");
@@ -581,11 +522,7 @@ WORD(none)
 }
 
 QUANTITY(journaled, find_first(step) != NULL)
-
-WORD(mark)
-{
-	script_world.from = world.nr_entries;
-}
+ACTION(mark, script_world.from = world.nr_entries)
 
 WORD(quiet)
 {

@@ -143,10 +143,7 @@ WORD(fates)
 
 /* ---- the mover ---- */
 
-WORD(start)
-{
-	start(mover_test);
-}
+ACTION(start, start(mover_test))
 
 static inline int submit(const struct step *step)
 {
@@ -182,15 +179,8 @@ static inline void expect_done(const struct step *step)
 		in_mover[found] = false;
 }
 
-WORD(done)
-{
-	expect_done(step);
-}
-
-WORD(work)
-{
-	fake_work(mover_test->fake, mover_test->mover);
-}
+ACTION(done, expect_done(step))
+ACTION(work, fake_work(mover_test->fake, mover_test->mover))
 
 WORD(collect)
 {
@@ -204,31 +194,11 @@ WORD(run)
 	word_collect(step);
 }
 
-WORD(hold)
-{
-	fake_hold(mover_test->fake, mover_test->mover);
-}
-
-WORD(release)
-{
-	fake_release(mover_test->fake);
-}
-
-WORD(pass_ms)
-{
-	fake_pass_ms(mover_test->fake, mover_test->mover, (uint64_t)N(0));
-}
-
-WORD(drop)
-{
-	nm_mover_drop(mover_test->mover, FAKE_PID, step_says(step, "bulk"));
-}
-
-WORD(configure)
-{
-	nm_mover_configure(mover_test->mover, mover_test->topology, mover_test->config);
-}
-
+ACTION(hold, fake_hold(mover_test->fake, mover_test->mover))
+ACTION(release, fake_release(mover_test->fake))
+ACTION(pass_ms, fake_pass_ms(mover_test->fake, mover_test->mover, (uint64_t)N(0)))
+ACTION(drop, nm_mover_drop(mover_test->mover, FAKE_PID, step_says(step, "bulk")))
+ACTION(configure, nm_mover_configure(mover_test->mover, mover_test->topology, mover_test->config))
 QUANTITY(waiting, nm_mover_counts(mover_test->mover).waiting)
 QUANTITY(all_moved, nm_mover_counts(mover_test->mover).moved)
 QUANTITY(bytes, nm_mover_counts(mover_test->mover).bytes)

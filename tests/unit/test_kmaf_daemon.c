@@ -9,10 +9,7 @@
 #include "daemon_words.h"
 
 /* share cpu0 node0 block 1: a thread of process 1000 */
-WORD(share)
-{
-	add_worker(1000, (int)N(0), U(1))->address = 0x7f0000000000ULL + U(2) * (1 << 20);
-}
+ACTION(share, add_worker(1000, (int)N(0), U(1))->address = 0x7f0000000000ULL + U(2) * (1 << 20))
 
 WORD(begin_kmaf)
 {

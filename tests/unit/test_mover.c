@@ -76,11 +76,7 @@ SCRIPT(test_stuck_page_and_slow_call,
        "calls = 1")
 
 /* Until the first call has been made. */
-WORD(work_until_called)
-{
-	while (mover_test->fake->calls == 0)
-		nm_mover_work(mover_test->mover);
-}
+ACTION(work_until_called, while (mover_test->fake->calls == 0) nm_mover_work(mover_test->mover))
 
 /* Calls for the first batch are slow, for example because its process holds the lock of its memory:
  * the batch of another domain does not wait for it, and the first one is continued later. */

@@ -30,10 +30,7 @@ WORD(fill)
 	}
 }
 
-WORD(count_taken)
-{
-	taken = 0;
-}
+ACTION(count_taken, taken = 0)
 
 static unsigned collected;
 
@@ -297,10 +294,7 @@ WORD(bind_all)
 		 FAKE_BASE);
 }
 
-WORD(hide_all)
-{
-	mover_test->fake->numa_maps[0] = '\0';
-}
+ACTION(hide_all, mover_test->fake->numa_maps[0] = '\0')
 
 WORD(run_until_moved)
 {

@@ -133,10 +133,7 @@ SCRIPT(pages_do_not_wait_by_the_rules_of_a_paper,
        "space 16 node2; touch 1000 0-15 from cpu0; set paper = 1; begin pages",
        "each 15: run 1; threads_move node1 node0", "pages node0 = 16")
 
-WORD(slow_on_other_nodes)
-{
-	world.workers[1].speed = node_of(&world.workers[1]) == 0 ? 1 : 0.02;
-}
+ACTION(slow_on_other_nodes, world.workers[1].speed = node_of(&world.workers[1]) == 0 ? 1 : 0.02)
 
 /* A thread is moved to its memory, is slower there, and is moved back, repeatedly. */
 SCRIPT(moves_of_threads_are_no_noise,

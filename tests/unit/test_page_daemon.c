@@ -27,10 +27,7 @@ static void assert_ascending(const struct step *step, const struct nm_page_batch
 			script_fail(step, "step %zu is not", i);
 }
 
-WORD(ascending)
-{
-	assert_ascending(step, fake_mover.waiting[0]);
-}
+ACTION(ascending, assert_ascending(step, fake_mover.waiting[0]))
 
 /* At most as many as fit, in the order of addresses. */
 SCRIPT(free_memory_limits_moves,
@@ -83,10 +80,7 @@ static void be_busy(struct nm_page_batch *batch)
 	}
 }
 
-WORD(busy)
-{
-	fake_mover.perform = be_busy;
-}
+ACTION(busy, fake_mover.perform = be_busy)
 
 /* A busy page is requested once more, after pages.cooldown_s, and then stays. */
 SCRIPT(failures_are_reported, "space 12 node2; touch 1000 0-11 from cpu0; begin pages; busy",
@@ -113,11 +107,7 @@ WORD(refuse)
 }
 
 QUANTITY(requested, requested)
-
-WORD(obey)
-{
-	fake_mover.perform = move_in_model;
-}
+ACTION(obey, fake_mover.perform = move_in_model)
 
 /* Its mapping is not among those that may move. */
 SCRIPT(bound_memory_causes_no_decision,
@@ -307,10 +297,7 @@ static void a_dry_run(struct nm_page_batch *batch)
 	batch->error = -EROFS;
 }
 
-WORD(move_dry)
-{
-	fake_mover.perform = a_dry_run;
-}
+ACTION(move_dry, fake_mover.perform = a_dry_run)
 
 static double sum_of_pages(void)
 {

@@ -422,10 +422,7 @@ SCRIPT(bound_memory_that_is_found_late_is_followed,
 /* ---- the cost of moves ---- */
 
 /* Of all 1,024 pages; a thread at distance 21 loses 13 s per minute. */
-WORD(moves_cost_s)
-{
-	nm_placement_of(&world.daemon)->page_cost.page_ns = N(0) / 2 / 1024 * 1e9;
-}
+ACTION(moves_cost_s, nm_placement_of(&world.daemon)->page_cost.page_ns = N(0) / 2 / 1024 * 1e9)
 
 #define FINALLY_MIGRATED "run 30s; home 1000 = 0; migration 1000 = done; pages node0 = 1024"
 

@@ -56,10 +56,7 @@ WORD(fresh_world)
 }
 
 /* The source does not sample: the machine may be idle or not. */
-WORD(no_source)
-{
-	world.daemon.pipeline.source->status.runs = false;
-}
+ACTION(no_source, world.daemon.pipeline.source->status.runs = false)
 
 /* Seconds since the interval began. */
 WORD(interval_lasts)

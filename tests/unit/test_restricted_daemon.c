@@ -49,10 +49,7 @@ WORD(pinned)
 SCRIPT(pinned_threads_keep_their_memory, "map node1 6144; " PARTLY_PINNED, NO_MEMORY_LEAVES)
 SCRIPT(pinned_threads_keep_unlocated_memory, PARTLY_PINNED, NO_MEMORY_LEAVES)
 
-WORD(real_time)
-{
-	fake_get(world.fake, U(0))->policy = SCHED_FIFO;
-}
+ACTION(real_time, fake_get(world.fake, U(0))->policy = SCHED_FIFO)
 
 /* Real-time threads are excluded by a rule, and are not moved. */
 SCRIPT(excluded_threads_keep_their_memory,
@@ -65,10 +62,7 @@ SCRIPT(a_pinned_process_is_left_alone,
        "pinned 1000 cpu2 node1 to 2-2; pinned 1000 cpu3 node1 to 3-3; begin auto; run 10s",
        "known 1000 = 0")
 
-WORD(exit)
-{
-	fake_exit(world.fake, U(0));
-}
+ACTION(exit, fake_exit(world.fake, U(0)))
 
 /* Two threads on nodes 1 and 3, with their memory on node 1: a process without its first one. */
 SCRIPT(a_home_outlives_the_first_thread,
@@ -123,11 +117,7 @@ static void end_with_error(struct nm_page_batch *batch)
 	fake_asked.hangs = fake_asked.hangs || restricted.each_page_stays;
 }
 
-WORD(refuse_moves)
-{
-	fake_mover.perform = end_with_error;
-}
-
+ACTION(refuse_moves, fake_mover.perform = end_with_error)
 KNOB(move_error, restricted.error)
 KNOB(each_page_stays, restricted.each_page_stays)
 QUANTITY(moves_away, restricted.moves_away)

@@ -39,10 +39,7 @@ WORD(process_1000_sleeps)
 	world.nr_workers = 1;
 }
 
-WORD(own_group)
-{
-	fake_group(world.fake, step->word[0])->uid = 1000;
-}
+ACTION(own_group, fake_group(world.fake, step->word[0])->uid = 1000)
 
 /* The same for a sleeping process with an attribute of its own service. */
 SCRIPT(observe_ends_assignments_of_sleepers,

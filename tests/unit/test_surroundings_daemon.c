@@ -9,10 +9,7 @@
 
 /* ---- memory that stays ---- */
 
-WORD(pinned_thread)
-{
-	fake_pin(world.fake, add_worker(U(0), (int)N(1), 1)->tid, fake_cpus(2, 3));
-}
+ACTION(pinned_thread, fake_pin(world.fake, add_worker(U(0), (int)N(1), 1)->tid, fake_cpus(2, 3)))
 
 /* A process of two threads on nodes 0 and 2 with 4 GiB that stay on node 1 and 4 MiB of its own
  * there, while other programs fill node 1. */
@@ -63,11 +60,7 @@ SCRIPT(a_virtual_machine_stays_near_its_huge_memfd,
 SCRIPT(a_database_stays_near_its_buffers,
        BESIDE_STAYING "set rss_kb 1000 = 4456448; " NOT_TAKEN_AWAY)
 
-WORD(allow_shared)
-{
-	world.daemon.config->pages.also = NM_ALSO_SHARED;
-}
-
+ACTION(allow_shared, world.daemon.config->pages.also = NM_ALSO_SHARED)
 QUANTITY(has_staying, state_of(step)->has_staying)
 QUANTITY(located_on, state_of(step)->located_on[U(1)])
 QUANTITY(is_located, state_of(step)->located)
@@ -165,10 +158,7 @@ static int load_online(void *context, struct nm_topology **ret)
 	return 0;
 }
 
-WORD(changing_cpus)
-{
-	world.daemon.options.topology.load = load_online;
-}
+ACTION(changing_cpus, world.daemon.options.topology.load = load_online)
 
 WORD(online)
 {
@@ -176,16 +166,10 @@ WORD(online)
 	fake_cpuset(world.fake, "/", world.fake->all);
 }
 
-WORD(offline)
-{
-	world.fake->online &= ~(UINT64_C(1) << U(0));
-}
+ACTION(offline, world.fake->online &= ~(UINT64_C(1) << U(0)))
 
 /* As if other memory blocks had been online before. */
-WORD(memory_changes)
-{
-	world.daemon.machine.online.cpus[0] = '-';
-}
+ACTION(memory_changes, world.daemon.machine.online.cpus[0] = '-')
 
 /* A program with its memory on node 2. */
 #define CHANGING "changing_cpus; " TWO_ON_0_AND_2 "; begin auto"
