@@ -272,7 +272,7 @@ static inline const struct script_quantity *script_find_quantity(const struct st
 static inline bool script_compare(double found, const char *relation, double expected)
 {
 	const double slack = 1e-9 * fabs(expected);
-	bool equal = fabs(found - expected) <= slack;
+	bool equal = fabs(found - expected) <= slack || (isnan(found) && isnan(expected));
 	switch (relation[0]) {
 	case '<':
 		return relation[1] ? found <= expected || equal : found < expected && !equal;
