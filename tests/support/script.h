@@ -259,14 +259,21 @@ static inline void script_numbers(struct step *step, unsigned from, unsigned to)
 	}
 }
 
-static inline const struct script_quantity *script_find_quantity(const struct step *step,
-								 const char *name)
+static inline const struct script_quantity *script_quantity_of(const char *name)
 {
 	for (size_t i = nr_script_quantities; i > 0; i--)
 		if (strcmp(script_quantities[i - 1].name, name) == 0)
 			return &script_quantities[i - 1];
-	script_fail(step, "no word or quantity: %s", name);
 	return NULL;
+}
+
+static inline const struct script_quantity *script_find_quantity(const struct step *step,
+								 const char *name)
+{
+	const struct script_quantity *quantity = script_quantity_of(name);
+	if (!quantity)
+		script_fail(step, "no word or quantity: %s", name);
+	return quantity;
 }
 
 static inline bool script_compare(double found, const char *relation, double expected)
@@ -368,20 +375,22 @@ static inline void script_set(struct step *step)
 
 static inline void script_keep(struct step *step)
 {
-	struct script_kept *kept = NULL;
+	struct script_kept *kept = script_kept;
+	double value;
 	script_shift(step);
-	for (size_t i = 0; i < nr_script_kept; i++)
-		if (strcmp(script_kept[i].name, step->name) == 0)
-			kept = &script_kept[i];
-	assert_true(kept || nr_script_kept < SCRIPT_KEPT);
-	kept = kept ? kept : &script_kept[nr_script_kept++];
-	snprintf(kept->name, sizeof(kept->name), "%s", step->name);
+	const char *name = step->name;
 	script_shift(step);
 	script_shift(step);
-	if (script_recall(step->name, &kept->value))
-		return;
-	script_numbers(step, 0, step->count);
-	kept->value = script_find_quantity(step, step->name)->value(step, NULL);
+	if (script_quantity_of(step->name) || !script_recall(step->name, &value)) {
+		script_numbers(step, 0, step->count);
+		value = script_find_quantity(step, step->name)->value(step, NULL);
+	}
+	while (kept < script_kept + nr_script_kept && strcmp(kept->name, name) != 0)
+		kept++;
+	nr_script_kept += kept == script_kept + nr_script_kept;
+	assert_true(nr_script_kept <= SCRIPT_KEPT);
+	snprintf(kept->name, sizeof(kept->name), "%s", name);
+	kept->value = value;
 }
 
 static inline void script_run_step(struct step *step)
