@@ -3,22 +3,22 @@
  * Tests in words:
  *
  *	SCRIPT(pages_follow_their_thread,
- *	       "space 16 node2; user 1000 cpu0 0-15; begin pages",
- *	       "until pages node0 = 16 within 20; keep moved = submitted",
- *	       "run 30; submitted = moved; journal decision KIND=pages NODE_TO=0")
+ *	       "space 16 node2; touch 1000 0-15 from cpu0; begin pages",
+ *	       "until pages node0 = 16 within 20; keep n = submitted",
+ *	       "run 30; submitted = n; journal decision KIND=pages NODE_TO=0")
  *
- * A step ends at ";" or at the end of its string, which is a line of the script. The first word is
- * one that WORD() defines, or a quantity that QUANTITY() or KNOB() defines:
+ * A step ends at ";" or at the end of its string, which is a line of the script. Its first word is
+ * defined by WORD() or ACTION(), or is a quantity, defined by QUANTITY() or KNOB():
  *
- *	QUANTITY ARGUMENTS = VALUE	also !=, <, <=, >, >=, and "in A..B"; fails if not so
+ *	QUANTITY ARGUMENTS = VALUE	fails if it is another one; also !=, <, <=, >, >=, in A..B
  *	set KNOB ARGUMENTS = VALUE	changes it
- *	keep NAME = QUANTITY ...	stores it: later values are NAME, NAME+3 or NAME*0.5
- *	until CONDITION within N	steps (SCRIPT_STEP) until it holds; Ns: seconds
- *(SCRIPT_SECOND) each N: STEPS			repeats the rest of the line
+ *	keep NAME = QUANTITY ...	later values are NAME, NAME+3, NAME-3 or NAME*0.5
+ *	until CONDITION within 20	makes steps until it holds (SCRIPT_STEP); within 20s:
+ *seconds each 5: STEPS			repeats the rest of the line
  *
  * A number may end in K, M or G (of 1024), and begin with "node", "cpu" or "page"; 4-7 is two
- * numbers, and EPERM, as a value, is -EPERM. A failure prints the line, the step, and what was
- *found. A file adds words of its own.
+ * numbers; the value EPERM is -EPERM. Arguments that are no numbers explain the others, or are read
+ * by the word. A failure prints the line, the step, and the value found.
  */
 #ifndef NM_SCRIPT_H
 #define NM_SCRIPT_H
@@ -55,7 +55,7 @@ struct script_quantity {
 	bool is_knob;
 };
 
-/* What a value of a quantity is called. */
+/* The name of a value of a quantity. */
 struct script_name {
 	const char *quantity, *name;
 	double value;
@@ -143,7 +143,7 @@ static inline double script_number(const char *text, const char **ret_end)
 	return value;
 }
 
-/* What was kept, or that with an operator and a number. */
+/* A kept value, or one with an operator and a number. */
 static inline bool script_recall(const char *text, double *ret)
 {
 	const size_t length = strcspn(text, "+-*");
@@ -164,7 +164,7 @@ static inline bool script_recall(const char *text, double *ret)
 	return false;
 }
 
-/* The value of a number, of a name of the quantity, or of what was kept. */
+/* The value of a number, a name of the quantity, or an expression of a kept value. */
 static inline double script_value(const struct step *step, const char *quantity, const char *text)
 {
 	const char *end;
@@ -216,7 +216,7 @@ static inline const char *step_rest(const struct step *step)
 #define U(place) ((uint32_t)step_number(step, place))
 
 /* Returns true if the word is among those of the step. */
-static inline bool step_says(const struct step *step, const char *word)
+static inline bool step_has(const struct step *step, const char *word)
 {
 	for (unsigned i = 0; i < step->count; i++)
 		if (strcmp(step->word[i], word) == 0)

@@ -19,9 +19,9 @@ WORD(balance)
 {
 	struct nm_config *config = world.daemon.config;
 	config->threads.policy = NM_POLICY_BALANCE;
-	config->threads.selection = step_says(step, "most_benefit")  ? NM_SELECTION_MOST_BENEFIT
-				    : step_says(step, "exclusivity") ? NM_SELECTION_EXCLUSIVITY
-								     : NM_SELECTION_FIRST_FIT;
+	config->threads.selection = step_has(step, "most_benefit")  ? NM_SELECTION_MOST_BENEFIT
+				    : step_has(step, "exclusivity") ? NM_SELECTION_EXCLUSIVITY
+								    : NM_SELECTION_FIRST_FIT;
 	config->rules.balance_min_gain = NM_CONFIG_ANY_GAIN;
 	world.lazy = true;
 	fake_sleep(world.fake, 60000);
@@ -36,7 +36,7 @@ static inline unsigned longest_queue(void)
 	return longest;
 }
 
-/* logged 1 WORDS: so many entries contain them */
+/* logged 1 WORDS: the number of entries that contain them */
 WORD(logged)
 {
 	const char *words = strchr(step_rest(step), ' ') + 1;

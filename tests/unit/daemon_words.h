@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The words of script.h for the daemon in simulated time (page_daemon_fixture.h). Processes, nodes,
- * CPUs and pages are numbers, workers are numbered in the order in which they were added:
+ * CPUs and pages are numbers; workers are numbered in the order in which they were added.
  *
- *	space 16 node2; touch 1000 0-11 from cpu0	a process whose thread accesses pages
- *	thread 1000 cpu0 memory node2			a thread with its memory on a node
- *	begin pages; begin auto				what the daemon decides about
- *	run 6; run 5s					intervals, or about as many as 5 s contain
- *	journal decision KIND=pages PAGES<=16		an entry with the first field, whose other
- *							fields are so: NAME=* is any, NAME=- is
- *missing, $NAME that of the entry found before says 2 threads
- *the text of the entry found last none verdict PID=1000				no entry
- *	mark; quiet					from here on; no entry since
+ *	space 16 node2			the pages of a process, on a node
+ *	touch 1000 0-11 from cpu0	a thread of process 1000 that accesses some of them
+ *	thread 1000 cpu0 memory node2	a thread with its memory on a node
+ *	begin pages; begin auto		what the daemon decides about
+ *	run 6; run 5s			intervals, or about as many as 5 s contain
+ *	mark; quiet			earlier entries do not count; no entry since
+ *	journal verdict PID=1000 PAGES<=16
+ *		an entry of the first field, whose other fields are so: =* any value, =- no such
+ *		field, ~text contains it, =$NAME a field of the entry found before, <$NAME another
+ *		field of the same entry
+ *	last coexist			the last entry of a kind
+ *	text 2 threads			the text of the entry found last contains this
+ *	none verdict PID=1000 VERDICT=worse	no entry of all these fields
  */
 #ifndef NM_TEST_DAEMON_WORDS_H
 #define NM_TEST_DAEMON_WORDS_H
@@ -220,7 +224,7 @@ static inline void begin_auto(void)
 
 WORD(begin)
 {
-	if (step_says(step, "pages"))
+	if (step_has(step, "pages"))
 		begin();
 	else
 		begin_auto();
@@ -431,7 +435,7 @@ static inline enum nm_message script_message(const struct step *step)
 QUANTITY(entries, count_entries(script_world.from, script_message(step)))
 QUANTITY(all_entries, world.nr_entries)
 
-/* Returns whether the field is as "NAME=value" says, and the value that it has. */
+/* Returns whether a condition such as "NAME=value" holds, and the value of the field. */
 static inline bool field_is(const struct nm_entry *entry, const char *wanted,
 			    const char **ret_found)
 {
@@ -500,7 +504,7 @@ WORD(last)
 QUANTITY(priority, script_world.entry ? script_world.entry->priority : -1)
 NAMES(priority, {"warning", LOG_WARNING}, {"notice", LOG_NOTICE}, {"info", LOG_INFO})
 
-WORD(says)
+WORD(text)
 {
 	const char *words = step_rest(step);
 	if (!script_world.entry || !strstr(script_world.entry->text, words))

@@ -197,7 +197,7 @@ WORD(run)
 ACTION(hold, fake_hold(mover_test->fake, mover_test->mover))
 ACTION(release, fake_release(mover_test->fake))
 ACTION(pass_ms, fake_pass_ms(mover_test->fake, mover_test->mover, (uint64_t)N(0)))
-ACTION(drop, nm_mover_drop(mover_test->mover, FAKE_PID, step_says(step, "bulk")))
+ACTION(drop, nm_mover_drop(mover_test->mover, FAKE_PID, step_has(step, "bulk")))
 ACTION(configure, nm_mover_configure(mover_test->mover, mover_test->topology, mover_test->config))
 QUANTITY(waiting, nm_mover_counts(mover_test->mover).waiting)
 QUANTITY(all_moved, nm_mover_counts(mover_test->mover).moved)
@@ -222,7 +222,7 @@ KNOB(os_id, mover_test->topology->nodes[U(0)].os_id)
 /* put 0-9 node2, or put 7 absent */
 WORD(put)
 {
-	const bool absent = step_says(step, "absent");
+	const bool absent = step_has(step, "absent");
 	const unsigned last = step->nr_numbers > (absent ? 1 : 2) ? U(1) : U(0);
 	for (unsigned i = U(0); i <= last; i++)
 		mover_test->fake->node[i] =

@@ -64,7 +64,7 @@ SCRIPT(a_thread_that_can_join_its_leader_moves,
        "thread 1000 cpu3 node0; pinned 1000 cpu0; pinned 1000 cpu0; pinned 1000 cpu0",
        "thread 2000 cpu1 node0; thread 3000 cpu1 node0; balance exclusivity; run 15",
        "journal decision KIND=migrate SELECTION=exclusivity",
-       "journal decision SELECTED_BY=leader NODE_TO=1 PID=1000; says  by exclusivity (leader) [#",
+       "journal decision SELECTED_BY=leader NODE_TO=1 PID=1000; text  by exclusivity (leader) [#",
        "node 0 = 1; node 4 = 0; node 5 = 0")
 
 /* ---- the journal ---- */
@@ -89,11 +89,11 @@ SCRIPT(predicted_and_measured_benefit_are_logged,
        "SELECTED_BY=rule RESIDENT_PAGES>0 METRIC>=$GAIN_PAGES METRIC<=$GAIN_PAGES "
        "RESIDENCY_AGE_S=0 LOAD_FROM>2.5 "
        "LOAD_TO<0.1 LOAD_GAP>2.5 TICKETS=-",
-       "says : load ; gain_is_all = 1; keep pages = resident; keep benefit = predicted",
+       "text : load ; gain_is_all = 1; keep pages = resident; keep benefit = predicted",
        "predicted > pages*0.5",
        "journal verdict DECISION=$DECISION VERDICT=improved ACCESS_COST_AFTER=1",
        "predicted > benefit*0.999; predicted < benefit*1.001; prediction_holds = 1",
-       "says  (predicted ")
+       "text  (predicted ")
 
 /* The program that was moved first makes almost no progress from then on. */
 WORD(slow_moved)

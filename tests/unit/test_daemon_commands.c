@@ -444,8 +444,8 @@ WORD(fail_events)
 {
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
 	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
-		if (step_says(step, "all") ||
-		    (step_says(step, "faults") &&
+		if (step_has(step, "all") ||
+		    (step_has(step, "faults") &&
 		     (kind == NM_EVENT_FAULT_MIN || kind == NM_EVENT_FAULT_MAJ)))
 			world->perf.open_error[kind] = -EACCES;
 	nm_pipeline_open_source(service);
@@ -550,10 +550,10 @@ WORD(isolate)
 	ops.list_directory = list_isolation;
 	if (!kept_ops)
 		change_ops(ops);
-	isolated_list = step_says(step, "nothing") ? "\n" : step_says(step, "2") ? "2\n" : NULL;
-	partition_kind = step_says(step, "isolated") ? "isolated\n"
-			 : step_says(step, "root")   ? "root\n"
-						     : NULL;
+	isolated_list = step_has(step, "nothing") ? "\n" : step_has(step, "2") ? "2\n" : NULL;
+	partition_kind = step_has(step, "isolated") ? "isolated\n"
+			 : step_has(step, "root")   ? "root\n"
+						    : NULL;
 }
 
 static bool is_isolated(unsigned cpu)

@@ -156,13 +156,13 @@ SCRIPT(noise_causes_no_moves,
 
 SCRIPT(missing_counters_fall_back_to_locality_and_are_logged,
        "set has_flops = 0; set has_dram = 0; " SETTLED "run 20; all_problems = 1; last problem",
-       "says threads.performance = \"product\"",
-       "says (not sampled: floating-point operations and memory traffic)",
+       "text threads.performance = \"product\"",
+       "text (not sampled: floating-point operations and memory traffic)",
        "journal decision RESULT=applied PERFORMANCE_OF=locality PERFORMANCE=0.5",
        "set has_flops = 1; run 5; all_problems = 2; last problem",
-       "says (not sampled: memory traffic)",
+       "text (not sampled: memory traffic)",
        "set has_dram = 1; run 5; all_problems = 3; last problem",
-       "says : all its events are sampled", "set performance = latency; run 5; all_problems = 3")
+       "text : all its events are sampled", "set performance = latency; run 5; all_problems = 3")
 
 KNOB(performance, world.daemon.config->threads.performance)
 NAMES(performance, {"latency", NM_PERFORMANCE_LATENCY})
@@ -171,7 +171,7 @@ NAMES(performance, {"latency", NM_PERFORMANCE_LATENCY})
 SCRIPT(a_lull_does_not_trigger_the_fallback,
        SETTLED "set cached = 1; run 10; set cached = 0; run 10; all_problems = 0",
        "set history_s = 3600; run 10; set cached = 1; run 65; all_problems = 1; last problem",
-       "says (not sampled: latencies)")
+       "text (not sampled: latencies)")
 
 /* ---- exec ---- */
 
@@ -242,7 +242,7 @@ static int load_the_same_nodes(void *context, struct nm_topology **ret)
 WORD(cpu_goes_offline)
 {
 	world.daemon.options.topology.load =
-		step_says(step, "reversed") ? load_nodes_in_reverse : load_the_same_nodes;
+		step_has(step, "reversed") ? load_nodes_in_reverse : load_the_same_nodes;
 	world.fake->online &= ~fake_cpus(CPUS - 1, CPUS - 1);
 	fake_get(world.fake, 1000)->processor = CPUS / NODES;
 }

@@ -66,10 +66,10 @@ SCRIPT(the_journal_describes_decisions_completely,
        TWO_PAIRS "begin_kmaf; until parted = 0 within 15; run 12",
        "journal decision RESULT=applied POLICY=kmaf SHARING_COST_AFTER<$SHARING_COST_BEFORE "
        "SHARED>9 TICKETS=- DRAW=-",
-       "says : sharing cost ",
+       "text : sharing cost ",
        "journal verdict DECISION=$DECISION VERDICT=improved SLOWDOWN_PERMILLE<1100 "
        "SHARING_COST_AFTER<$SHARING_COST_BEFORE LATENCY_AFTER_CYCLES>0",
-       "says  memory latency ")
+       "text  memory latency ")
 
 /* A thread that moves to its partner is farther from its memory, which does not follow. Their pages
  * differ in all but the address. The bound thread is released, too, and does not move instead. */

@@ -106,7 +106,7 @@ WORD(run_as)
 /* sample cycles 1 on 3, or major 1 on node2 */
 WORD(sample)
 {
-	const bool cycles = step_says(step, "cycles");
+	const bool cycles = step_has(step, "cycles");
 	add((struct nm_sample){.kind = cycles ? NM_EVENT_CYCLES : NM_EVENT_FAULT_MAJ,
 			       .pid = 1,
 			       .tid = U(0),

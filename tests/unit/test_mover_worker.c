@@ -10,15 +10,14 @@
 
 static unsigned taken;
 
-/* fill 2 domain 1 rollback: submits batches of so many steps until one is refused, or at most so
- * many; 0 steps: without limit */
+/* fill 2 domain 1 most 9 rollback: submits batches of two steps until one is refused, or nine */
 WORD(fill)
 {
 	start(mover_test);
 	for (unsigned i = 0; i < (step->nr_numbers > 2 ? U(2) : 1000U); i++) {
 		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = fake_batch(U(0));
 		batch->domain = step->nr_numbers > 1 ? U(1) : 0;
-		batch->rollback = step_says(step, "rollback");
+		batch->rollback = step_has(step, "rollback");
 		int r = nm_mover_submit(mover_test->mover, batch);
 		if (r == 0) {
 			(void)NM_TAKE(batch);
@@ -107,8 +106,8 @@ WORD(cut)
 /* done_of A bulk: of the batches of one policy */
 WORD(done_of)
 {
-	struct nm_page_batch *batch = nm_mover_collect(mover_test->mover, step_says(step, "bulk"));
-	if (batch != (step_says(step, "nothing") ? NULL : batch_of(step)))
+	struct nm_page_batch *batch = nm_mover_collect(mover_test->mover, step_has(step, "bulk"));
+	if (batch != (step_has(step, "nothing") ? NULL : batch_of(step)))
 		script_fail(step, "found %s", batch ? "another one" : "none");
 	if (batch)
 		in_mover[letter_of(step)] = false;

@@ -61,7 +61,7 @@ WORD(mode)
 
 /* So many entries, of which the last one is so. */
 #define REPORTED(times, priority, words)                                                           \
-	"entries coexist = " times "; last coexist; priority = " priority "; says " words "; "
+	"entries coexist = " times "; last coexist; priority = " priority "; text " words "; "
 
 SCRIPT(pages_are_left_to_numa_balancing, "set setting = yield; " BEGIN "submitted = 0",
        REPORTED("1", "notice", "left to the kernel") "mode yields; set numa_balancing = 0; " ACTS,

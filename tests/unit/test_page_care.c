@@ -42,8 +42,8 @@ static void be_stale(struct nm_page_batch *batch)
 
 WORD(mover)
 {
-	fake_mover.perform = step_says(step, "base-pages") ? move_base_pages
-			     : step_says(step, "stale")	   ? be_stale
+	fake_mover.perform = step_has(step, "base-pages") ? move_base_pages
+			     : step_has(step, "stale")	   ? be_stale
 							   : move_in_model;
 }
 
@@ -79,15 +79,15 @@ SCRIPT(cooldowns_double_after_rollbacks,
        UNTIL_ROLLED_BACK "set from 0 = 32; set to 0 = 48; " UNTIL_SUBMITTED,
        "intervals >= undone+40; " UNTIL_ROLLED_BACK)
 
-/* judge no-gain 3: the pages of process 1000, as so many decisions of one evaluation */
+/* judge no-gain 3: the pages of process 1000, as three decisions of one evaluation */
 WORD(judge)
 {
 	const struct nm_page_stage_input input = nm_page_input(&world.daemon, NULL);
-	const struct nm_verdict verdict = {.kind = step_says(step, "improved") ? NM_VERDICT_IMPROVED
-						   : step_says(step, "rolled-back")
+	const struct nm_verdict verdict = {.kind = step_has(step, "improved") ? NM_VERDICT_IMPROVED
+						   : step_has(step, "rolled-back")
 							   ? NM_VERDICT_ROLLED_BACK
 							   : NM_VERDICT_NEUTRAL,
-					   .no_gain = step_says(step, "no-gain"),
+					   .no_gain = step_has(step, "no-gain"),
 					   .threads = {{.pid = 1000}}};
 	for (unsigned i = 0; i < U(0); i++)
 		nm_page_stage_apply_verdict(world.daemon.pipeline.pages, &input, &verdict);

@@ -312,7 +312,7 @@ QUANTITY(pages_decided, sum_of_pages())
 
 SCRIPT(a_dry_run_logs_intended_moves,
        "space 4 node2; touch 1000 0-3 from cpu0; begin pages; set dry_run = 1; move_dry; run 9",
-       "journal decision KIND=pages RESULT=dry-run; says Would migrate ",
+       "journal decision KIND=pages RESULT=dry-run; text Would migrate ",
        "entries verdict = 0; pages_decided = 4; pages node2 = 4")
 
 SCRIPT(no_pages_move_while_moves_are_barred,

@@ -116,9 +116,9 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 
 static enum nm_page_reason reason_of(const struct step *step)
 {
-	return step_says(step, "region")       ? NM_PAGE_REASON_REGION
-	       : step_says(step, "rollback")   ? NM_PAGE_REASON_ROLLBACK
-	       : step_says(step, "contention") ? NM_PAGE_REASON_CONTENTION
+	return step_has(step, "region")       ? NM_PAGE_REASON_REGION
+	       : step_has(step, "rollback")   ? NM_PAGE_REASON_ROLLBACK
+	       : step_has(step, "contention") ? NM_PAGE_REASON_CONTENTION
 					       : NM_PAGE_REASON_PAGES;
 }
 

@@ -54,13 +54,13 @@ static void move_nothing(struct nm_page_batch *batch)
 /* mover whole, slow, half, steps, idle, or an error */
 WORD(mover)
 {
-	fake_mover.perform = step_says(step, "whole")	? move_of_1000
-			     : step_says(step, "slow")	? slow_move_of_1000
-			     : step_says(step, "half")	? half_of_1000_is_the_limit
-			     : step_says(step, "idle")	? move_nothing
-			     : step_says(step, "steps") ? NULL
+	fake_mover.perform = step_has(step, "whole")	? move_of_1000
+			     : step_has(step, "slow")	? slow_move_of_1000
+			     : step_has(step, "half")	? half_of_1000_is_the_limit
+			     : step_has(step, "idle")	? move_nothing
+			     : step_has(step, "steps") ? NULL
 							: end_with_error;
-	batch_error = step_says(step, "ENOSPC") ? -ENOSPC : -ECONNRESET;
+	batch_error = step_has(step, "ENOSPC") ? -ENOSPC : -ECONNRESET;
 }
 
 static int open_placement(void **state)
@@ -72,7 +72,7 @@ static int open_placement(void **state)
 
 SCRIPT(each_process_gets_a_node,
        "four_mixed_up; begin auto; run 6s; homes = 15; strays = 0; assignments = 8",
-       "journal decision KIND=home POLICY=auto THREADS=2 AGE_S=*; says 2 threads, ")
+       "journal decision KIND=home POLICY=auto THREADS=2 AGE_S=*; text 2 threads, ")
 
 SCRIPT(everything_is_restored_at_the_end,
        "four_mixed_up; begin auto; run 6s; assignments > 0; unreturned = 0; narrow = 0",
@@ -451,7 +451,7 @@ QUANTITY(cost_ratio, cost_ratio())
 SCRIPT(the_cost_of_moves_is_learned,
        "away_from_full_node; mover slow; run 5s; pages node0 = 1024; cost_ratio > 3.9")
 
-/* hand_over BYTES: four processes wait for the migration of so much memory. */
+/* hand_over 8M: four processes wait for the migration of this much memory each. */
 WORD(hand_over)
 {
 	struct nm_placement *placement = nm_placement_of(&world.daemon);

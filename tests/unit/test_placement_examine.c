@@ -8,9 +8,9 @@
 
 static enum nm_task_event_kind kind_of(const struct step *step)
 {
-	return step_says(step, "fork")	 ? NM_TASK_FORK
-	       : step_says(step, "exec") ? NM_TASK_EXEC
-	       : step_says(step, "exit") ? NM_TASK_EXIT
+	return step_has(step, "fork")	 ? NM_TASK_FORK
+	       : step_has(step, "exec") ? NM_TASK_EXEC
+	       : step_has(step, "exit") ? NM_TASK_EXIT
 					 : NM_TASK_COMM;
 }
 

@@ -162,9 +162,9 @@ static ssize_t read_restricted_status(struct nm_platform *platform, int director
 
 WORD(status_of_1000)
 {
-	restricted.status = step_says(step, "confined")
+	restricted.status = step_has(step, "confined")
 				    ? "Mems_allowed:\t2\nMems_allowed_list:\t1\n"
-			    : step_says(step, "pinned") ? "VmPin:\t 4194304 kB\n"
+			    : step_has(step, "pinned") ? "VmPin:\t 4194304 kB\n"
 							: "VmLck:\t 4194304 kB\n";
 	world.ops.read_file = read_restricted_status;
 }

@@ -105,9 +105,9 @@ WORD(others)
 		struct fake_thread *thread = fake_get(
 			world.fake,
 			add_worker(2000 + 100 * (uint32_t)cpu, cpu, (unsigned)cpu / 2)->tid);
-		if (step_says(step, "idle"))
+		if (step_has(step, "idle"))
 			thread->policy = SCHED_IDLE;
-		else if (step_says(step, "grouped"))
+		else if (step_has(step, "grouped"))
 			snprintf(thread->cgroup, sizeof(thread->cgroup), "/batch/job");
 		else
 			thread->nice = (int)N(0);
