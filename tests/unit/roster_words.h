@@ -94,6 +94,8 @@ KNOB(page_policy, config->pages.policy)
 NAMES(page_policy, {"none", NM_PAGES_NONE}, {"watch", NM_PAGES_WATCH})
 KNOB(min_cpu_percent, config->targets.min_cpu_percent)
 KNOB(min_rss_mb, config->targets.min_rss_mb)
+QUANTITY(processes_off, nm_roster_counts(roster).processes_off)
+QUANTITY(processes_observed, nm_roster_counts(roster).processes_observed)
 QUANTITY(opens, fake->calls[FAKE_OPEN])
 QUANTITY(statuses, fake->statuses)
 QUANTITY(long_statuses, fake->long_statuses)
@@ -119,6 +121,26 @@ QUANTITY(threads_known, nm_roster_counts(roster).threads_known)
 QUANTITY(threads_managed, nm_roster_counts(roster).threads_managed)
 QUANTITY(processes_known, nm_roster_counts(roster).processes_known)
 QUANTITY(processes_managed, nm_roster_counts(roster).processes_managed)
+
+static inline void add_target(const struct step *step, struct nm_target_list *list)
+{
+	char *text = strdup(step->word[1]);
+	list->items = reallocarray(list->items, list->count + 1, sizeof(*list->items));
+	assert_non_null(list->items);
+	struct nm_target *target = &list->items[list->count++];
+	*target = (struct nm_target){0};
+	if (strcmp(step->word[0], "command") == 0)
+		target->command = text;
+	else if (strcmp(step->word[0], "unit") == 0)
+		target->unit = text;
+	else
+		*target = (struct nm_target){
+			.user = text, .has_uid = true, .uid = (uint32_t)atoi(text)};
+}
+
+/* include command prog1*, unit db@*.service, or user 0 */
+ACTION(include, add_target(step, &config->targets.include))
+ACTION(exclude, add_target(step, &config->targets.exclude))
 
 /* named 100 prog100: the name of its process */
 WORD(named)

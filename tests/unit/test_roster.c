@@ -82,26 +82,6 @@ TEST(test_vanished)
 
 /* ---- targets ---- */
 
-static void add_target(const struct step *step, struct nm_target_list *list)
-{
-	char *text = strdup(step->word[1]);
-	list->items = reallocarray(list->items, list->count + 1, sizeof(*list->items));
-	assert_non_null(list->items);
-	struct nm_target *target = &list->items[list->count++];
-	*target = (struct nm_target){0};
-	if (strcmp(step->word[0], "command") == 0)
-		target->command = text;
-	else if (strcmp(step->word[0], "unit") == 0)
-		target->unit = text;
-	else
-		*target = (struct nm_target){
-			.user = text, .has_uid = true, .uid = (uint32_t)atoi(text)};
-}
-
-/* include command prog1*, unit db@*.service, or user 0 */
-ACTION(include, add_target(step, &config->targets.include))
-ACTION(exclude, add_target(step, &config->targets.exclude))
-
 SCRIPT(test_include_by_command, "include command prog1*; run 0.5; managed 101; unmanaged 200")
 
 SCRIPT(test_exclude_takes_precedence,
