@@ -30,7 +30,7 @@ TEST(test_churn)
 	assert_true(nm_roster_counts(roster).processes_known < 3);
 }
 
-/* many_processes 64: twenty of one user, each in many groups, of so many KiB */
+/* many_processes 64: twenty of one user, each of this size and in many groups */
 WORD(many_processes)
 {
 	for (uint32_t pid = 1000; pid < 1020; pid++) {
