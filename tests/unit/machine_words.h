@@ -120,7 +120,7 @@ NAMES(page_policy, {"none", NM_PAGES_NONE}, {"exclusivity", NM_PAGES_EXCLUSIVITY
 KNOB(lottery, machine->config.rules.lottery)
 NAMES(lottery, {"proportional", NM_LOTTERY_PROPORTIONAL}, {"paper", NM_LOTTERY_PAPER})
 KNOB(gate, machine->config.rules.gate)
-NAMES(gate, {"paper", NM_GATE_PAPER})
+NAMES(gate, {"paper", NM_GATE_PAPER}, {"benefit", NM_GATE_BENEFIT})
 KNOB(gate_sigmas, machine->config.rules.gate_sigmas)
 KNOB(paper_rules, machine->config.rules.paper)
 KNOB(n, machine->config.rules.n)
