@@ -73,7 +73,7 @@ WORD(only)
 			    proposals.count ? (int)first()->moves[0].thread : -1);
 }
 
-/* single 2 4 1: the tickets of a migration, by free CPU, preference and record; swap 4 4 0 4 3:
+/* single 2 4 1: the tickets of a migration, by idle CPU, preference and record; swap 4 4 0 4 3:
  * by preference and record of both threads, and for a slow partner */
 static void expect_tickets(const struct step *step, enum nm_proposal_kind kind,
 			   struct nm_tickets expected)
