@@ -8,9 +8,10 @@
  *	       "run 30; submitted = n; journal decision KIND=pages NODE_TO=0")
  *
  * A step ends at ";" or at the end of its string, which is a line of the script. Its first word is
- * defined by WORD() or ACTION(), or is a quantity, defined by QUANTITY() or KNOB():
+ * defined by WORD() or ACTION(), or is a quantity, defined by QUANTITY(), KNOB() or TEXT():
  *
  *	QUANTITY ARGUMENTS = VALUE	fails if it is another one; also !=, <, <=, >, >=, in A..B
+ *	TEXT ARGUMENTS ~ WORDS		fails if the text does not contain this; also !~, =, !=
  *	set KNOB ARGUMENTS = VALUE	changes it
  *	keep NAME = QUANTITY ...	later values are NAME, NAME+3, NAME-3 or NAME*0.5
  *	until CONDITION within 20	makes steps until it holds (SCRIPT_STEP); within 20s:
@@ -55,6 +56,11 @@ struct script_quantity {
 	bool is_knob;
 };
 
+struct script_text {
+	const char *name;
+	const char *(*value)(const struct step *step);
+};
+
 /* The name of a value of a quantity. */
 struct script_name {
 	const char *quantity, *name;
@@ -63,8 +69,9 @@ struct script_name {
 
 static struct script_word script_words[SCRIPT_DEFINED];
 static struct script_quantity script_quantities[SCRIPT_DEFINED];
+static struct script_text script_texts[SCRIPT_DEFINED];
 static struct script_name script_names[SCRIPT_DEFINED];
-static size_t nr_script_words, nr_script_quantities, nr_script_names;
+static size_t nr_script_words, nr_script_quantities, nr_script_texts, nr_script_names;
 
 static struct script_kept {
 	char name[32];
@@ -104,6 +111,18 @@ static size_t nr_script_kept;
 #define QUANTITY(word, expression) SCRIPT_QUANTITY(word, false, (void)0, expression)
 #define KNOB(word, place)                                                                          \
 	SCRIPT_QUANTITY(word, true, if (set) place = (__typeof__(place))*set, place)
+
+/* NULL is "none". */
+#define TEXT(word, expression)                                                                     \
+	static const char *text_##word(__attribute__((unused)) const struct step *step)            \
+	{                                                                                          \
+		return expression;                                                                 \
+	}                                                                                          \
+	__attribute__((constructor)) static void text_##word##_define(void)                        \
+	{                                                                                          \
+		assert(nr_script_texts < SCRIPT_DEFINED);                                          \
+		script_texts[nr_script_texts++] = (struct script_text){#word, text_##word};        \
+	}
 
 #define NAMES(quantity, ...)                                                                       \
 	__attribute__((constructor)) static void names_##quantity##_define(void)                   \
@@ -393,6 +412,37 @@ static inline void script_keep(struct step *step)
 	kept->value = value;
 }
 
+/* Returns false if the first word is no text. */
+static inline bool script_check_text(struct step *step)
+{
+	const char *const relations[] = {" = ", " != ", " ~ ", " !~ "};
+	const struct script_text *text = script_texts;
+	const char *expected = NULL;
+	unsigned relation = 0;
+	while (text < script_texts + nr_script_texts && strcmp(text->name, step->name) != 0)
+		text++;
+	if (text == script_texts + nr_script_texts)
+		return false;
+	for (unsigned i = 0; i < 4; i++) {
+		const char *at = strstr(step->text, relations[i]);
+		if (at && (!expected || at < expected)) {
+			expected = at;
+			relation = i;
+		}
+	}
+	if (!expected)
+		script_fail(step, "no relation to a text");
+	expected += strlen(relations[relation]);
+	script_numbers(step, 0, step->count);
+	const char *found = text->value(step);
+	found = found ? found : "none";
+	const bool same =
+		relation < 2 ? strcmp(found, expected) == 0 : strstr(found, expected) != NULL;
+	if (same == (relation % 2 == 1))
+		script_fail(step, "found %s", found);
+	return true;
+}
+
 static inline void script_run_step(struct step *step)
 {
 	double found;
@@ -417,7 +467,7 @@ static inline void script_run_step(struct step *step)
 			script_words[i - 1].run(step);
 			return;
 		}
-	if (!script_holds(step, &found))
+	if (!script_check_text(step) && !script_holds(step, &found))
 		script_fail(step, "found %s", script_show(step->name, found));
 }
 

@@ -142,11 +142,7 @@ static inline void add_target(const struct step *step, struct nm_target_list *li
 ACTION(include, add_target(step, &config->targets.include))
 ACTION(exclude, add_target(step, &config->targets.exclude))
 
-/* named 100 prog100: the name of its process */
-WORD(named)
-{
-	if (strcmp(member_of(step)->process->comm, step->word[1]) != 0)
-		script_fail(step, "found %s", member_of(step)->process->comm);
-}
+/* The name of its process. */
+TEXT(named, member_of(step)->process->comm)
 
 #endif

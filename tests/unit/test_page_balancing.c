@@ -52,19 +52,14 @@ WORD(steps_move_nothing)
 	nm_inject_configure(&world.daemon);
 }
 
-WORD(mode)
-{
-	const char *found = nm_balancing_text_of(world.daemon.machine.balancing_mode)->name;
-	if (strcmp(found, step->word[0]) != 0)
-		script_fail(step, "found %s", found);
-}
+TEXT(mode, nm_balancing_text_of(world.daemon.machine.balancing_mode)->name)
 
 /* So many entries, of which the last one is so. */
 #define REPORTED(times, priority, words)                                                           \
 	"entries coexist = " times "; last coexist; priority = " priority "; text " words "; "
 
 SCRIPT(pages_are_left_to_numa_balancing, "set setting = yield; " BEGIN "submitted = 0",
-       REPORTED("1", "notice", "left to the kernel") "mode yields; set numa_balancing = 0; " ACTS,
+       REPORTED("1", "notice", "left to the kernel") "mode = yields; set numa_balancing = 0; " ACTS,
        REPORTED("2", "info", "is off") "set numa_balancing = 1; run 3; " DOES_NOT_ACT,
        REPORTED("3", "notice", "left to the kernel") "switches = 0")
 
@@ -74,7 +69,7 @@ SCRIPT(faults_without_kernel_balancing_are_ignored,
 /* The value 2 balances tiers of memory only. */
 SCRIPT(tier_balancing_does_not_move_managed_pages,
        "set numa_balancing = 2; set setting = manage; " BEGIN "submitted > 0; entries coexist = 0",
-       "switches = 0; set numa_balancing = 3; run 3; switches > 0; mode manages")
+       "switches = 0; set numa_balancing = 3; run 3; switches > 0; mode = manages")
 
 SCRIPT(a_refused_switch_only_logs_a_warning, "set setting = warn; " BEGIN "submitted > 0",
        REPORTED("1", "warning", "migrates the same pages") "switches = 0")
@@ -88,7 +83,7 @@ SCRIPT(balancing_is_turned_off_and_restored,
 
 SCRIPT(a_changed_setting_restores_it,
        "set setting = manage; " BEGIN "numa_balancing = 0; set setting = yield; configure; run 3",
-       "numa_balancing = 1; " DOES_NOT_ACT "mode yields")
+       "numa_balancing = 1; " DOES_NOT_ACT "mode = yields")
 
 SCRIPT(a_refused_lease_yields,
        "set refusal = -1; set setting = manage; " BEGIN "submitted = 0; numa_balancing = 1",
@@ -100,7 +95,7 @@ SCRIPT(a_refused_lease_yields,
 SCRIPT(needed_balancing_is_not_turned_off,
        "set samples_from = faults; set setting = manage; " BEGIN "numa_balancing = 1; switches = 0",
        REPORTED("1", "notice", "stays on") "set samples_from = ibs; run 2; numa_balancing = 0",
-       "set samples_from = faults; run 2; numa_balancing = 1; mode needs-faults")
+       "set samples_from = faults; run 2; numa_balancing = 1; mode = needs-faults")
 
 SCRIPT(injected_faults_win,
        "set inject = numa_balancing; set setting = warn; " BEGIN "submitted = 0",

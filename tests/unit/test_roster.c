@@ -12,7 +12,7 @@
 
 SCRIPT(test_adoption, "run 0.5; pid_of 101 = 100; keep start = ticks 101; start_ticks 101 = start",
        "original 101 = 255; unrestricted 101 = 1; keep now = now_ns; adopted_ns 101 = now",
-       "named 101 prog100; process_uid 101 = 1000; cpu_share 101 > 1.4; processes_managed = 2",
+       "named 101 = prog100; process_uid 101 = 1000; cpu_share 101 > 1.4; processes_managed = 2",
        "threads_managed = 4; threads_known = 4; run 0.5; threads_known = 4")
 
 /* The age of a process is that in /proc, on our own clock. */
@@ -178,7 +178,7 @@ SCRIPT(test_all_threads_count_with_auto,
 /* It stays managed, and so it is if it was never seen with its first thread. */
 SCRIPT(test_a_process_outlives_its_first_thread,
        "run 0.5; " LEADER_EXITS "run 0.5 30; managed 101; unmanaged 100; rss_bytes 101 = 1G",
-       "named 101 prog100")
+       "named 101 = prog100")
 
 /* Threads that a tracer keeps are not the process. */
 SCRIPT(test_a_process_without_its_first_thread_is_managed,

@@ -29,6 +29,7 @@ QUANTITY(steps, steps)
 QUANTITY(ratio, amount / 3.0)
 QUANTITY(unknown, NAN)
 KNOB(amount, amount)
+TEXT(letter, amount == 0 ? NULL : amount == 1 ? "a b" : "c")
 KNOB(of, cells[U(0)])
 NAMES(amount, {"none", 0}, {"much", 1000})
 
@@ -44,6 +45,9 @@ SCRIPT(values_have_names,
        "set amount = much; amount = 1000; set amount = none; amount = 0; set amount = EPERM",
        "amount = -1; keep before = amount; add 5; amount = before+5; set of 0 = 8; keep n = of 0",
        "of 0 = n; of 0 = n*1; of 0 > n-1; keep twice = n*2; set of 0 = twice; of 0 = 16")
+
+SCRIPT(texts_are_compared, "letter = none; add 1; letter = a b; letter ~ b; letter !~ c; letter != "
+			   "a; add 1; letter ~ c; letter !~ c = c")
 
 SCRIPT(steps_are_made_until_a_condition_holds,
        "until steps = 4 within 4; waited = 4; until steps = 4 within 1; waited = 0",
@@ -100,6 +104,9 @@ TEST(a_failure_prints_line_step_and_value)
 		{"set amount = EIO; amount = EPERM", "line 2: amount = EPERM: found -5, -EIO"},
 		{"unknown = 1", "line 2: unknown = 1: found nan"},
 		{"until steps = 9 within 3", "line 2: until steps = 9 within 3: found 3"},
+		{"letter = a", "line 2: letter = a: found a b"},
+		{"letter !~ b", "line 2: letter !~ b: found a b"},
+		{"letter a", "no relation to a text"},
 		{"until steps = 9", "\"within\" is missing"},
 		{"each 2: add 1; amount = 2", "line 2: amount = 2: found 3"},
 		{"sum 1", "line 2: sum 1: number 2 is missing"},
