@@ -87,16 +87,6 @@ static inline struct worker *worker_at(const struct step *step, unsigned place)
 	return &world.workers[place];
 }
 
-/* Returns the number of threads of a process on a node; NODES: on any. */
-static inline unsigned count_on(uint32_t pid, unsigned node)
-{
-	unsigned count = 0;
-	for (size_t i = 0; i < world.nr_workers; i++)
-		count += fake_get(world.fake, world.workers[i].tid)->pid == pid &&
-			 (node == NODES || node_of(&world.workers[i]) == node);
-	return count;
-}
-
 static inline unsigned count_shared_cpus(void)
 {
 	unsigned count = 0;
@@ -110,19 +100,15 @@ KNOB(speed, worker_at(step, U(0))->speed)
 KNOB(memory, worker_at(step, U(0))->memory)
 KNOB(from, worker_at(step, U(0))->from)
 KNOB(to, worker_at(step, U(0))->to)
-KNOB(run_ns, worker_at(step, U(0))->run_ns)
 KNOB(cpu, fake_get(world.fake, worker_at(step, U(0))->tid)->processor)
 KNOB(affinity, fake_get(world.fake, U(0))->mask)
 KNOB(rss_kb, fake_get(world.fake, U(0))->rss_kb)
 KNOB(shared_kb, fake_get(world.fake, U(0))->shared_kb)
 KNOB(hugetlb_kb, fake_get(world.fake, U(0))->hugetlb_kb)
 KNOB(nice, fake_get(world.fake, U(0))->nice)
-KNOB(uid, fake_get(world.fake, U(0))->uid)
 KNOB(huge, world.space.huge)
 KNOB(speed_after_move, speed_after_move)
 QUANTITY(node, node_of(worker_at(step, U(0))))
-/* Of a process: 1 if all its threads run on the node. */
-QUANTITY(all_on, count_on(U(0), U(1)) == count_on(U(0), NODES))
 QUANTITY(narrow, fake_trace(world.fake) != NULL)
 
 static inline unsigned count_pages(const struct step *step)
@@ -142,7 +128,6 @@ QUANTITY(pages, count_pages(step))
 
 KNOB(free_kb, world.fake->free_kb)
 KNOB(cached_kb, world.fake->cached_kb)
-KNOB(swapped_out, world.swapped_out)
 KNOB(numa_balancing, world.balancing)
 KNOB(seen_balancing, world.daemon.machine.balancing)
 KNOB(lazy, world.lazy)
@@ -152,7 +137,6 @@ KNOB(samples_from, world.daemon.pipeline.source->status.memory)
 NAMES(samples_from, {"faults", NM_MEMORY_NONE}, {"pebs", NM_MEMORY_PEBS}, {"ibs", NM_MEMORY_IBS})
 QUANTITY(thinned, world.daemon.pipeline.source->thinned)
 QUANTITY(rests, world.daemon.pipeline.source->rests)
-QUANTITY(calls, world.fake->calls[FAKE_OPS])
 
 static unsigned calls_before; /* "new_calls" are those since */
 
@@ -396,7 +380,6 @@ KNOB(room_bytes, fake_mover.room_bytes)
 KNOB(maps_error, fake_mover.maps_error)
 KNOB(ranges_asked, fake_mover.ranges_asked)
 KNOB(nr_ranges, fake_mover.nr_ranges)
-KNOB(range_start, fake_mover.ranges[0].start)
 KNOB(range_end, fake_mover.ranges[0].end)
 QUANTITY(submitted, fake_mover.submitted)
 QUANTITY(drops, fake_mover.drops)
@@ -433,7 +416,6 @@ static inline enum nm_message script_message(const struct step *step)
 }
 
 QUANTITY(entries, count_entries(script_world.from, script_message(step)))
-QUANTITY(all_entries, world.nr_entries)
 
 /* Returns whether a condition such as "NAME=value" holds, and the value of the field. */
 static inline bool field_is(const struct nm_entry *entry, const char *wanted,

@@ -109,7 +109,6 @@ QUANTITY(moved, batch_of(step)->moved)
 QUANTITY(found_on, batch_of(step)->steps[U(0)].found_on)
 QUANTITY(step_error, batch_of(step)->steps[U(0)].error)
 QUANTITY(batch_calls, batch_of(step)->calls)
-QUANTITY(base_pages, batch_of(step)->nr_base_pages)
 
 static const char *const fate_names[] = {
 	[NM_PAGE_FATE_UNTRIED] = "untried",	[NM_PAGE_FATE_MOVED] = "moved",
