@@ -138,8 +138,18 @@ static size_t nr_script_kept;
 		}                                                                                  \
 	}
 
-#define script_fail(step, format, ...)                                                             \
-	fail_msg("line %u: %s: " format, (step)->line, (step)->text __VA_OPT__(, ) __VA_ARGS__)
+/* Fails with the line and the step. */
+__attribute__((noreturn, format(printf, 2, 3))) static inline void
+script_fail(const struct step *step, const char *format, ...)
+{
+	char text[2000];
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fail_msg("line %u: %s: %s", step->line, step->text, text);
+	abort(); /* not reached */
+}
 
 /* ---- values ---- */
 
