@@ -7,7 +7,7 @@
 #ifndef NUMA_MIGRD_ASSIGN_H
 #define NUMA_MIGRD_ASSIGN_H
 
-#include "numa-migrd/plan.h"
+#include "policy/plan.h"
 #include "numa-migrd/snapshot.h"
 
 struct nm_assignment {

@@ -8,14 +8,14 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/metrics.h"
-#include "numa-migrd/plan.h"
-#include "numa-migrd/policy.h"
+#include "tasks/metrics.h"
+#include "policy/plan.h"
+#include "policy/policy.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/regions.h"
-#include "numa-migrd/sample.h"
+#include "observe/regions.h"
+#include "sample/sample.h"
 #include "numa-migrd/snapshot.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 #include "numa-migrd/topology.h"
 
 /* ---- DTAS: types of threads and CPUs ---- */

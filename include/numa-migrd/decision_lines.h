@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "numa-migrd/judge.h"
-#include "numa-migrd/move.h"
-#include "numa-migrd/plan.h"
+#include "policy/judge.h"
+#include "affinity/move.h"
+#include "policy/plan.h"
 
 struct nm_home_action;
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/fields.h"
+#include "report/fields.h"
 
 /* Rows of all arrays of a document together. */
 #define NM_DUMP_ROWS_MAX 25000U /* shared: quota */

@@ -17,7 +17,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 #define NM_HELPER_VERSION 4U
 #define NM_HELPER_SOCKET_PATH "/run/numa-migrd-helper.sock"

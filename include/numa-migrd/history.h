@@ -4,8 +4,8 @@
 #ifndef NUMA_MIGRD_HISTORY_H
 #define NUMA_MIGRD_HISTORY_H
 
-#include "numa-migrd/dump.h"
-#include "numa-migrd/journal.h"
+#include "report/dump.h"
+#include "report/journal.h"
 
 #define NM_HISTORY_MAX 1024U /* shared: newest */
 

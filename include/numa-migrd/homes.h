@@ -7,13 +7,13 @@
 #ifndef NUMA_MIGRD_HOMES_H
 #define NUMA_MIGRD_HOMES_H
 
-#include "numa-migrd/assign.h"
+#include "policy/assign.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/placement.h"
-#include "numa-migrd/plan.h"
+#include "policy/judge.h"
+#include "policy/placement.h"
+#include "policy/plan.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "numa-migrd/snapshot.h"
 
 enum nm_migration_state {

@@ -8,9 +8,9 @@
 #include <syslog.h>
 
 #include "numa-migrd/config.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/move.h"
-#include "numa-migrd/plan.h"
+#include "policy/judge.h"
+#include "affinity/move.h"
+#include "policy/plan.h"
 #include "numa-migrd/snapshot.h"
 
 /*

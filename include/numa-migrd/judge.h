@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "numa-migrd/memory.h"
-#include "numa-migrd/plan.h"
+#include "observe/memory.h"
+#include "policy/plan.h"
 #include "numa-migrd/snapshot.h"
 
 enum nm_verdict_kind {

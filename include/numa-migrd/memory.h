@@ -11,7 +11,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 

@@ -7,7 +7,7 @@
 #ifndef NUMA_MIGRD_METRICS_H
 #define NUMA_MIGRD_METRICS_H
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "numa-migrd/topology.h"
 
 /* The metrics of one thread over one interval. NaN: not available; displayed as "–". */

@@ -9,9 +9,9 @@
 #ifndef NUMA_MIGRD_MOVE_H
 #define NUMA_MIGRD_MOVE_H
 
-#include "numa-migrd/plan.h"
+#include "policy/plan.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 #define NM_MOVE_WINDOW_NS (20 * NM_NSEC_PER_MSEC)
 /* A slot stays in use for ten intervals if its thread creates no task, so that this number allows

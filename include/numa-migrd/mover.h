@@ -10,9 +10,9 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/plan.h"
+#include "policy/plan.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/regions.h"
+#include "observe/regions.h"
 #include "numa-migrd/topology.h"
 
 /* Adjacent pages that were moved between the same nodes. */

@@ -9,9 +9,9 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/memory.h"
-#include "numa-migrd/regions.h"
+#include "policy/judge.h"
+#include "observe/memory.h"
+#include "observe/regions.h"
 #include "numa-migrd/topology.h"
 
 #define NM_PAGE_ACCESSES 1024U /* number of accesses of a process that are kept individually */

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 
 #define NM_UNITS_MOST 4096U /* also the pages of one call */
 #define NM_PAGE_BYTES_MOST ((uint64_t)16 << 30)

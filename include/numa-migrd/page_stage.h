@@ -7,12 +7,12 @@
 #ifndef NUMA_MIGRD_PAGE_STAGE_H
 #define NUMA_MIGRD_PAGE_STAGE_H
 
-#include "numa-migrd/homes.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/mover.h"
-#include "numa-migrd/page_choice.h"
-#include "numa-migrd/regions.h"
-#include "numa-migrd/tasks.h"
+#include "policy/homes.h"
+#include "policy/judge.h"
+#include "mover/mover.h"
+#include "policy/page_choice.h"
+#include "observe/regions.h"
+#include "tasks/tasks.h"
 
 /* Totals since the start. */
 struct nm_page_tally {

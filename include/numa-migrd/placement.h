@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "numa-migrd/judge.h"
-#include "numa-migrd/policy.h"
+#include "policy/judge.h"
+#include "policy/policy.h"
 #include "numa-migrd/topology.h"
 
 #define NM_PLACE_MIN_AGE_S 0.1 /* younger processes are not examined */

@@ -6,7 +6,7 @@
 #ifndef NUMA_MIGRD_PLAN_H
 #define NUMA_MIGRD_PLAN_H
 
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 #include "numa-migrd/snapshot.h"
 
 struct nm_step {

@@ -19,7 +19,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 struct nm_platform;
 

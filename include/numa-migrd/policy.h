@@ -6,8 +6,8 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/memory.h"
-#include "numa-migrd/regions.h"
+#include "observe/memory.h"
+#include "observe/regions.h"
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 

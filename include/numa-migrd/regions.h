@@ -9,7 +9,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 #include "numa-migrd/topology.h"
 
 #define NM_REGION_EXCLUSIVITY 0.8 /* share of the accesses from one node to move a range there */

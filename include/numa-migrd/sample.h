@@ -11,7 +11,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 

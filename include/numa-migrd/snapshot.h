@@ -6,8 +6,8 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/metrics.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/metrics.h"
+#include "tasks/tasks.h"
 #include "numa-migrd/topology.h"
 
 struct nm_snap_thread {

@@ -9,19 +9,19 @@
 
 #include <jansson.h>
 
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/fields.h"
-#include "numa-migrd/journal.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/memory.h"
-#include "numa-migrd/move.h"
-#include "numa-migrd/page_stage.h"
-#include "numa-migrd/policy.h"
-#include "numa-migrd/sample.h"
-#include "numa-migrd/tasks.h"
-#include "numa-migrd/trial.h"
-#include "numa-migrd/worker.h"
+#include "report/fields.h"
+#include "report/journal.h"
+#include "policy/judge.h"
+#include "observe/memory.h"
+#include "affinity/move.h"
+#include "mover/page_stage.h"
+#include "policy/policy.h"
+#include "sample/sample.h"
+#include "tasks/tasks.h"
+#include "policy/trial.h"
+#include "platform/worker.h"
 
 /* ---- what is counted ---- */
 

@@ -13,8 +13,8 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/exclusions.h"
-#include "numa-migrd/metrics.h"
+#include "config/exclusions.h"
+#include "tasks/metrics.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/topology.h"

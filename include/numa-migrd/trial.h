@@ -10,7 +10,7 @@
 #define NUMA_MIGRD_TRIAL_H
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/metrics.h"
+#include "tasks/metrics.h"
 
 #define NM_TRIAL_WINDOW_MINUTES 10U
 #define NM_TRIAL_WINDOW_NS (NM_TRIAL_WINDOW_MINUTES * 60 * NM_NSEC_PER_SEC)

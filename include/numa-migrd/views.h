@@ -4,12 +4,12 @@
 #ifndef NUMA_MIGRD_VIEWS_H
 #define NUMA_MIGRD_VIEWS_H
 
-#include "numa-migrd/dump.h"
-#include "numa-migrd/history.h"
-#include "numa-migrd/homes.h"
-#include "numa-migrd/move.h"
-#include "numa-migrd/page_stage.h"
-#include "numa-migrd/statistics.h"
+#include "report/dump.h"
+#include "report/history.h"
+#include "policy/homes.h"
+#include "affinity/move.h"
+#include "mover/page_stage.h"
+#include "report/statistics.h"
 
 /* The sources of the document and of the statistics; all are borrowed. While the service is paused,
  * the objects of the pipeline are NULL. */

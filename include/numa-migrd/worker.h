@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define NM_WORKER_VERSION 7U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"

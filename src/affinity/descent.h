@@ -9,7 +9,7 @@
 #define NM_AFFINITY_DESCENT_H
 
 #include "mask.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 
 /* The receiver of events. */
 struct nm_progress {

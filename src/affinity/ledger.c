@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "numa-migrd/file.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 
 #define HEADER "numa-migrd-ledger 1 " /* followed by the boot ID */
 

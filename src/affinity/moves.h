@@ -4,7 +4,7 @@
 #define NM_MOVE_MOVES_H
 
 #include "descent.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 #include "slots.h"
 
 #define NM_MOVE_MOST_FOLLOWED 64U  /* tasks of one move */

@@ -5,7 +5,7 @@
 #define NM_MOVE_SLOTS_H
 
 #include "narrowing.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 
 struct nm_slots;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/exclusions.h"
+#include "config/exclusions.h"
 
 #include <string.h>
 

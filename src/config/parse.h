@@ -6,7 +6,7 @@
 #include <libconfig.h>
 
 #include "numa-migrd/config.h"
-#include "table.h"
+#include "settings.h"
 
 /* ---- report.c: errors, as sentences that begin with file and line ---- */
 

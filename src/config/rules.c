@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules of the policies, and the parameters that --parameters FILE may change. */
-#include "table.h"
+#include "settings.h"
 
 #define COMMON                                                                                     \
 	.moves_per_interval = 64, .q1 = 2, .q2 = 4, .delta_r = 0.8, .q3_better = 4, .q3_equal = 2, \

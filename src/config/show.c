@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table.h"
+#include "settings.h"
 
 static void show_flags(const struct nm_setting *setting, unsigned flags, char *out, size_t size)
 {

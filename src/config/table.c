@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "table.h"
+#include "settings.h"
 
 /* Each list is in the order of its enum in config.h. */
 static const char *const sources[] = {"auto",  "pebs",	 "ibs",	 "spe",

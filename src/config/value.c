@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "parse.h"
-#include "table.h"
+#include "settings.h"
 
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
-#include "numa-migrd/control.h"
+#include "report/control.h"
 
 #define TIMEOUT_US (10ULL * 1000 * 1000)
 #define DOCUMENT_BYTES_MAX ((off_t)64 << 20)

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "numa-migrd/fields.h"
+#include "report/fields.h"
 #include "text.h"
 
 #define NM_CELL_SIZE 256

@@ -10,7 +10,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/fields.h"
+#include "report/fields.h"
 #include "text.h"
 
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */

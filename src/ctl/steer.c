@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 static int simple(const struct nm_ctl *ctl, const char *method, const char *result)
 {

@@ -14,7 +14,7 @@
 
 #include "ctl.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 #include "periods.h"
 
 #define OUTPUT_BYTES 4096

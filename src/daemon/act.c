@@ -2,7 +2,7 @@
 /* Runs the configured policy, and carries out plans: moves threads, records and reports the result,
  * and handles refusals. */
 #include "daemon.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {

@@ -10,7 +10,7 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "options.h"
 
 #define SERVICE_USER "numa-migrd"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "numa-migrd/platform.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "numa-migrd/topology.h"
 
 struct nm_decision_lines;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "daemon.h"
-#include "numa-migrd/helper.h"
+#include "platform/helper.h"
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 

@@ -6,8 +6,8 @@
 
 #include "daemon.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/helper.h"
-#include "numa-migrd/move.h"
+#include "platform/helper.h"
+#include "affinity/move.h"
 
 #define DEFAULT_DIRECTORY "/run/numa-migrd"
 

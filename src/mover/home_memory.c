@@ -2,9 +2,9 @@
 /* The memory of the processes of policy "auto": its location, and its migration to their homes. */
 #include <stdlib.h>
 
-#include "numa-migrd/homes.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/mover.h"
+#include "policy/homes.h"
+#include "policy/judge.h"
+#include "mover/mover.h"
 #include "numa-migrd/proc.h"
 
 /* Available memory is read again after this time. */

@@ -7,9 +7,9 @@
 #ifndef NM_MOVER_KNOWN_H
 #define NM_MOVER_KNOWN_H
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/regions.h"
+#include "observe/regions.h"
 
 /* Limits on the number of processes, and on the memory for their mappings. A domain may have one
  * more process, and read more, while it has less than is left free (nm_quota_permits()). Another

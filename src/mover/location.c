@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The location of the private memory of a process, as counted by the kernel. */
-#include "numa-migrd/balance.h"
-#include "numa-migrd/homes.h"
-#include "numa-migrd/maps.h"
-#include "numa-migrd/mover.h"
+#include "policy/balance.h"
+#include "policy/homes.h"
+#include "platform/maps.h"
+#include "mover/mover.h"
 
 /* For numa_maps the kernel walks all pages, and the process cannot map memory meanwhile; therefore
  * only a sample of a larger process is queried. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The functions that the main loop calls. */
-#include "numa-migrd/mover.h"
+#include "mover/mover.h"
 
 #include <string.h>
 

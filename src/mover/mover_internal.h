@@ -4,10 +4,10 @@
 #define NM_MOVER_INTERNAL_H
 
 #include "known.h"
-#include "numa-migrd/mover.h"
-#include "numa-migrd/page_jobs.h"
+#include "mover/mover.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 #include "pace.h"
 
 #define NM_SMALL_PAGE 4096U

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mover_internal.h"
-#include "numa-migrd/page_stage.h"
+#include "mover/page_stage.h"
 
 #define MIB 1048576.0
 

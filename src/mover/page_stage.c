@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "mover_internal.h"
-#include "numa-migrd/page_stage.h"
+#include "mover/page_stage.h"
 
 /* Factor by which the nodes' traffic decays per interval, so that a single burst does not count as
  * contention. */

@@ -8,7 +8,7 @@
 #ifndef NUMA_MIGRD_MEMORY_BUCKET_H
 #define NUMA_MIGRD_MEMORY_BUCKET_H
 
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 #define NM_WAYS 3U
 #define NM_CHAIN 16U	   /* number of buckets in which a page may be */

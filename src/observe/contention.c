@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/regions.h"
+#include "observe/regions.h"
 
 #define CONTENTION_SHARE 0.7 /* share of all accesses from which a node counts as overloaded */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 void nm_exclusivity_add(struct nm_exclusivity *sums, uint32_t most, uint32_t total)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 #define BATCH 64U
 #define TEND_SHARE 0.1 /* share of the table scanned in each interval */

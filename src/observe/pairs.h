@@ -4,7 +4,7 @@
 #define NUMA_MIGRD_MEMORY_PAIRS_H
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 #define NM_PAIRS_FEWEST ((size_t)1 << 14)
 #define NM_PAIRS_MOST ((size_t)1 << 21) /* shared: first */

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/memory.h"
-#include "numa-migrd/regions.h"
+#include "observe/memory.h"
+#include "observe/regions.h"
 
 /* Accesses by node of the whole region whose half is not known, and of each half. */
 /* minimum number of samples in each half of a range to be split */

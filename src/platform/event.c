@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 #include <errno.h>
 

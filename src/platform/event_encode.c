@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Translates event names into the words of perf_event_attr, by libpfm4
  * (pfm_get_os_event_encoding(3)). */
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 /* libpfm4 contains a copy of the kernel's header under another guard; only one may be included. */
 #define __PERFMON_PERF_EVENT_H__

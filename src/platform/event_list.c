@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "pmu.h"
 #include "privileged.h"
 

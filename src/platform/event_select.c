@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 struct models {
 	const char *vendor;

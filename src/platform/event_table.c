@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of the tables. A row with a value of its own has it from the kernel's tables, and gives
  * the reason. */
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 #include "numa-migrd/base.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/hardware.h"
+#include "platform/hardware.h"
 
 #include <inttypes.h>
 #include <math.h>

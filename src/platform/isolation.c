@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* CPUs that are isolated from scheduling: by the kernel's lists, or by partitions of cgroups. */
-#include "numa-migrd/isolation.h"
+#include "platform/isolation.h"
 
 #include <stdio.h>
 #include <string.h>

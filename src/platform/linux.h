@@ -4,9 +4,9 @@
 #define NUMA_MIGRD_PLATFORM_LINUX_H
 
 #include "files.h"
-#include "numa-migrd/helper.h"
+#include "platform/helper.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 
 struct nm_linux {
 	struct nm_files files;

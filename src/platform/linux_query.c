@@ -11,7 +11,7 @@
 #include "linux.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 #include "numa-migrd/proc.h"
 #include "worker_memory.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 #include "numa-migrd/proc.h"
 
 #define KIB 1024U

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The rules for moving the memory of a process, applied to the kernel's text about it. */
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* The job that moves the pages that it finds. */
 #include <errno.h>
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define BLOCK_BYTES ((uint64_t)2 << 20)
 #define BLOCK_PAGES 512U

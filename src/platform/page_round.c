@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define NO_STATUS INT32_MIN /* the kernel reported none */
 

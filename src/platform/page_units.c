@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define BASE_BYTES 4096U
 

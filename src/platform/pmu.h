@@ -3,7 +3,7 @@
 #ifndef NUMA_MIGRD_PLATFORM_PMU_H
 #define NUMA_MIGRD_PLATFORM_PMU_H
 
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 /* Returns whether devices/PMU/FILE exists. `pmu` contains no slash, and `file` at most one. */
 bool nm_pmu_has(int root, const char *pmu, const char *file);

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "numa-migrd/config.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/helper.h"
+#include "platform/helper.h"
 
 static inline void nm_event_close(struct nm_event_fds *fds)
 {

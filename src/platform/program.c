@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "numa-migrd/exclusions.h"
+#include "config/exclusions.h"
 
 /* Takes a line of /proc/PID/maps (proc(5)). */
 static void take_line(struct nm_program_search *search)

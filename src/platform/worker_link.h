@@ -4,7 +4,7 @@
 #define NUMA_MIGRD_PLATFORM_WORKER_LINK_H
 
 #include "numa-migrd/file.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 
 struct nm_worker_link {
 	int fd;	     /* nonblocking; -1: none */

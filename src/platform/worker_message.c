@@ -2,8 +2,8 @@
 /* Parses and validates the requests to a worker. */
 #include <string.h>
 
-#include "numa-migrd/maps.h"
-#include "numa-migrd/worker.h"
+#include "platform/maps.h"
+#include "platform/worker.h"
 
 static bool is_process(const struct nm_worker_request *request)
 {

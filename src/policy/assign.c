@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/assign.h"
+#include "policy/assign.h"
 
 #include <math.h>
 #include <string.h>

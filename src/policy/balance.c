@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 /* Minimum difference between the load of the old CPU, and that of the new CPU with the thread; the
  * paper has none. */

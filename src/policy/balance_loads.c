@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
 		     struct nm_balancer **ret)

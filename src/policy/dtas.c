@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 /* Misses per 1000 instructions from which a thread counts as memory-bound, and below which as
  * compute-bound; in between it keeps its type. */

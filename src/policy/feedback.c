@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/judge.h"
-#include "numa-migrd/placement.h"
+#include "policy/judge.h"
+#include "policy/placement.h"
 #include "numa-migrd/snapshot.h"
 
 /* A relative change of the number of active threads above this value postpones the verdict. */

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "mapping/mapping.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 #define NONE (-1)
 /* Moves that are made together or not at all: one, a swap, or a cycle. */

@@ -8,7 +8,7 @@
 #define NM_POLICY_LBMA_H
 
 #include "lottery.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 /* Θ̂ and the tickets granted by a policy, which owns them. */
 struct nm_search_tickets {

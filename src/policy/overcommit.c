@@ -3,7 +3,7 @@
  * capacity left. */
 #include <math.h>
 
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 /*
  * A machine is usually divided into a few sets; threads of further sets count for the whole node.

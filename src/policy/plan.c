@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/judge.h"
-#include "numa-migrd/plan.h"
+#include "policy/judge.h"
+#include "policy/plan.h"
 
 /* ---- steps ---- */
 

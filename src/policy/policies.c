@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 const struct nm_policy_ops nm_none_policy = {0};
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 #define SAMPLES_MIN 64			 /* accesses that show where pages are */
 #define PERIOD_NS (30 * NM_NSEC_PER_SEC) /* between two counts of the pages of a process */

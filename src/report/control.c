@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/control.h"
+#include "report/control.h"
 
 #include <inttypes.h>
 #include <systemd/sd-bus.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "numa-migrd/dump.h"
+#include "report/dump.h"
 
 #define RETRY_FIRST_USEC UINT64_C(1000000)
 #define RETRY_MAX_USEC UINT64_C(60000000)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/decision_lines.h"
+#include "report/decision_lines.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "numa-migrd/homes.h"
-#include "numa-migrd/journal.h"
+#include "policy/homes.h"
+#include "report/journal.h"
 
 #define LINE_BYTES 512
 #define CPUS_BYTES 256

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "numa-migrd/dump.h"
+#include "report/dump.h"
 
 /* Returns a descriptor of the file with its own offset, through which nothing can be changed. */
 static int open_for_reading(int fd)

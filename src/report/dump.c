@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/dump.h"
+#include "report/dump.h"
 
 #include <fcntl.h>
 #include <math.h>

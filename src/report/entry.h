@@ -5,7 +5,7 @@
 #ifndef NM_REPORT_ENTRY_H
 #define NM_REPORT_ENTRY_H
 
-#include "numa-migrd/journal.h"
+#include "report/journal.h"
 
 #define NM_DASH "\xe2\x80\x93"	/* "–": a value that is not available */
 #define NM_ARROW "\xe2\x86\x92" /* "→" between before and after */

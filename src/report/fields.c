@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/fields.h"
+#include "report/fields.h"
 
 #include <math.h>
 

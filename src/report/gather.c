@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "numa-migrd/file.h"
-#include "numa-migrd/views.h"
+#include "report/views.h"
 
 static double resident_bytes(void)
 {

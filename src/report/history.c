@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/history.h"
+#include "report/history.h"
 
 #include <string.h>
 

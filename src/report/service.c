@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/views.h"
+#include "report/views.h"
 
 void nm_entry_start(struct nm_entry *entry, const struct nm_view *view, uint64_t seed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of statistics. The names of metrics follow the rules of Prometheus: base units, ratios
  * from 0 to 1, counters end in _total. */
-#include "numa-migrd/statistics.h"
+#include "report/statistics.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/statistics.h"
+#include "report/statistics.h"
 
 static void describe_share(char *text, size_t size, double share)
 {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "numa-migrd/views.h"
+#include "report/views.h"
 
 #define UNIT_BYTES 256
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "numa-migrd/views.h"
+#include "report/views.h"
 
 /* From this number of units in each arm on, the deviation is known well enough for a forecast. */
 #define FORECAST_UNITS 10

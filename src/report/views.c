@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The document of Dump, with nodes and threads. */
-#include "numa-migrd/views.h"
+#include "report/views.h"
 
 #include <string.h>
 

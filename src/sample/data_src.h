@@ -6,7 +6,7 @@
 
 #include <linux/perf_event.h>
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define NM_SRC_OP(word) ((word)&0x1f)
 #define NM_SRC_LVL(word) ((word) >> PERF_MEM_LVL_SHIFT & 0x3fff)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "source.h"
 
 static void print_word(FILE *out, const struct nm_event_word *word, const char *name)

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "numa-migrd/file.h"
 #include "source.h"
 

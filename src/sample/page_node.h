@@ -8,7 +8,7 @@
 #ifndef NUMA_MIGRD_SAMPLE_PAGE_NODE_H
 #define NUMA_MIGRD_SAMPLE_PAGE_NODE_H
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 struct nm_page_nodes;
 

@@ -5,7 +5,7 @@
 #ifndef NUMA_MIGRD_SAMPLE_PROBLEM_H
 #define NUMA_MIGRD_SAMPLE_PROBLEM_H
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define NM_PROBLEMS_MAX 24
 

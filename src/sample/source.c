@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "source.h"
 
 #define WAKE_FRACTION 4 /* the reader is woken when 1/4 of a ring is full */

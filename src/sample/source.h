@@ -3,7 +3,7 @@
 #ifndef NUMA_MIGRD_SAMPLE_SOURCE_H
 #define NUMA_MIGRD_SAMPLE_SOURCE_H
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "page_node.h"
 #include "problem.h"
 #include "spe_ring.h"

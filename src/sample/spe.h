@@ -7,7 +7,7 @@
 #ifndef NM_SAMPLE_SPE_H
 #define NM_SAMPLE_SPE_H
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 enum nm_spe_operation { NM_SPE_OTHER, NM_SPE_LOAD, NM_SPE_STORE, NM_SPE_BRANCH };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 /* Events with the same time keep the order of reading. Pointers are sorted; the records stay in
  * place. */

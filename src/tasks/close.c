@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "table.h"
+#include "metrics_table.h"
 
 /* Historic accesses and latencies below this sum are dropped. */
 #define WINDOW_FLOOR 0.01

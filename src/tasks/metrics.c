@@ -2,8 +2,8 @@
 /* Counts samples in the table of threads, and computes the times of threads. */
 #include <string.h>
 
-#include "numa-migrd/tasks.h"
-#include "table.h"
+#include "tasks/tasks.h"
+#include "metrics_table.h"
 
 #define CACHE_LINE 64U
 #define LINE_PAIR 128U

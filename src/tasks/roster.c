@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 #include <math.h>
 #include <string.h>

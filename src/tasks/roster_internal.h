@@ -5,7 +5,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 #define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC) /* maximum age of a thread's data */
 #define NM_ROSTER_LOOKS 2000U /* threads read per interval, which takes about 50 ms */

@@ -2,7 +2,7 @@
 /* The values of the attribute, and their combination. Pure. */
 #include <string.h>
 
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 static const char *const names[] = {
 	[NM_STEER_NONE] = "",

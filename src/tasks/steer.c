@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the attributes of a cgroup and its ancestors. */
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define NUMA_MIGRD_METRICS_TABLE_H
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/metrics.h"
+#include "tasks/metrics.h"
 
 /*
  * CPUs recorded per thread and interval. Most threads run on one or two. For those that run on

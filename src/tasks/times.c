@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 /* At least a tick. */
 static uint64_t age_at(uint64_t now_ticks, uint64_t start_ticks)

@@ -7,7 +7,7 @@
  */
 #include "../support/balance_fixture.h"
 #include "bench.h"
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 #include "numa-migrd/base.h"
 
 enum { NODES = 8, CPUS = 256, THREADS = 10000, GROUPS = 500, REPEATS = 31, RULES = 9 };

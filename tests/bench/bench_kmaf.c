@@ -11,7 +11,7 @@
 #include "../support/interval.h"
 #include "bench.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 #define NODES 4U
 #define CPUS_PER_NODE 64U

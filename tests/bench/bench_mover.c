@@ -13,8 +13,8 @@
 
 #include "../support/live_calls.h"
 #include "bench.h"
-#include "numa-migrd/mover.h"
-#include "numa-migrd/page_jobs.h"
+#include "mover/mover.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
 
 #define PAGES 8192U

@@ -10,7 +10,7 @@
 
 #include "bench.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 #define PAGES 1000000U
 #define NODES 4U

@@ -12,7 +12,7 @@
 #include "../support/records.h"
 #include "bench.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/metrics.h"
+#include "tasks/metrics.h"
 
 #define SEED 20240601U
 #define THREADS 10000U

@@ -18,13 +18,13 @@
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "bench.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/memory.h"
-#include "numa-migrd/metrics.h"
-#include "numa-migrd/plan.h"
-#include "numa-migrd/policy.h"
+#include "policy/judge.h"
+#include "observe/memory.h"
+#include "tasks/metrics.h"
+#include "policy/plan.h"
+#include "policy/policy.h"
 #include "numa-migrd/snapshot.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 enum { NODES = 32, CPUS = 4096, FIRST_TID = 1000, PER_PROCESS = 20, REPEATS = 5 };
 enum { RUN_SAMPLES = 4, ACCESSES = 12 };

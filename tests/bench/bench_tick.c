@@ -6,8 +6,8 @@
  */
 #include "../support/interval.h"
 #include "bench.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/policy.h"
+#include "policy/judge.h"
+#include "policy/policy.h"
 
 enum { NODES = 8, CPUS_PER_NODE = 32, SMT = 2, THREADS = 10000, THREADS_PER_PROCESS = 20 };
 enum { REPEATS = 31 };

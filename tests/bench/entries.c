@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/journal.h"
+#include "report/journal.h"
 
 struct nm_journal {
 	enum nm_journal_level level;

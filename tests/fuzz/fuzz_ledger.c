@@ -4,9 +4,9 @@
  * released threads and unresponsive processes. */
 #include "../support/machine.h"
 #include "folder.h"
-#include "numa-migrd/move.h"
-#include "numa-migrd/tasks.h"
-#include "numa-migrd/worker.h"
+#include "affinity/move.h"
+#include "tasks/tasks.h"
+#include "platform/worker.h"
 
 #define BOOT "0b5d2a86-8bd1-4a7e-9d6c-5a4e8f6d3c11"
 

@@ -6,7 +6,7 @@
 #include "../../src/topology/sysfs.h"
 #include "../support/machine.h"
 #include "folder.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "numa-migrd/proc.h"
 
 #define NODES 4U

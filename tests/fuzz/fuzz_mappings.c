@@ -2,8 +2,8 @@
 // SECURITY: many-mappings, proc-sys
 /* Parses /proc/PID/maps and numa_maps in lines and in pieces, as a worker does. */
 #include "fuzz.h"
-#include "numa-migrd/maps.h"
-#include "numa-migrd/page_jobs.h"
+#include "platform/maps.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
 
 static void parse_lines(const char *text)

@@ -2,7 +2,7 @@
 // SECURITY: rings
 /* Records of a perf ring that begin at any offset, so that they wrap. */
 #include "fuzz.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define RING_BYTES 4096U
 

@@ -3,7 +3,7 @@
 /* Attributes and owners of cgroups over a series of look-ups. The input provides the answers of the
  * machine. */
 #include "fuzz.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 struct life {
 	struct nm_platform platform;

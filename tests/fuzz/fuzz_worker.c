@@ -3,7 +3,7 @@
 /* Messages to a worker, and its answers. An accepted one must be complete, lie within its message,
  * and meet the conditions of its job. */
 #include "fuzz.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 
 static const char *begin, *end;
 

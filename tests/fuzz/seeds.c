@@ -7,9 +7,9 @@
 #include "../support/machine.h"
 #include "../support/spe_records.h"
 #include "../unit/fixture.h"
-#include "numa-migrd/event.h"
-#include "numa-migrd/helper.h"
-#include "numa-migrd/worker.h"
+#include "platform/event.h"
+#include "platform/helper.h"
+#include "platform/worker.h"
 #include "texts.h"
 
 #define RING_BYTES 4096U

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "numa-migrd/maps.h"
-#include "numa-migrd/page_jobs.h"
+#include "platform/maps.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
 
 #define FIRST_FD 1000

@@ -15,11 +15,11 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 #include "numa-migrd/topology.h"
-#include "numa-migrd/trial.h"
+#include "policy/trial.h"
 
 /* ---- machines ---- */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "numa-migrd/trial.h"
+#include "policy/trial.h"
 
 enum shape { SHAPE_NORMAL, SHAPE_HEAVY, SHAPE_BIMODAL, SHAPES };
 static const char *const shape_names[SHAPES] = {"normal", "t, 3 degrees", "bimodal"};

@@ -4,7 +4,7 @@
 #define NUMA_MIGRD_TESTS_BALANCE_FIXTURE_H
 
 #include "interval.h"
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 struct workload {
 	struct machine *machine;      /* tests may change it between two rounds */

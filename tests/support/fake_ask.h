@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 #include "numa-migrd/platform.h"
 
 #define FAKE_ASKED_MOST 256U

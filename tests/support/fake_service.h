@@ -13,7 +13,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "numa-migrd/control.h"
+#include "report/control.h"
 
 #define FAKE_FORBIDDEN_PID 13U /* every request about it is denied */
 

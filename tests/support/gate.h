@@ -3,7 +3,7 @@
 #define NM_TEST_GATE_H
 
 #include "../../src/policy/lbma.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 /* Returns true if the gate accepts the moves. */
 static inline bool moves_pass_gate(const struct nm_snapshot *snapshot, const struct nm_move *moves,

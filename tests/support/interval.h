@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "machine.h"
-#include "numa-migrd/plan.h"
-#include "numa-migrd/policy.h"
+#include "policy/plan.h"
+#include "policy/policy.h"
 #include "numa-migrd/snapshot.h"
 
 #define MACHINE_SECOND NM_NSEC_PER_SEC

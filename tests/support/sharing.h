@@ -3,7 +3,7 @@
 #ifndef NM_TEST_SHARING_H
 #define NM_TEST_SHARING_H
 
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 struct wanted_pair {
 	uint32_t a, b, weight;

@@ -5,7 +5,7 @@
 
 #include "fake_perf.h"
 #include "machine.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define CPUS 4
 #define EVENTS_PER_CPU 4

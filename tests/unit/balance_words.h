@@ -4,7 +4,7 @@
 #define NM_TEST_BALANCE_WORDS_H
 
 #include "daemon_words.h"
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 /* overload 6 memory node3: processes of one thread each, in turn on the CPUs of node 0. (Memory on
  * node 3 is as far from node 2 as from node 0, and not much farther from node 1.) */

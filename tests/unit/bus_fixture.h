@@ -12,7 +12,7 @@
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
-#include "numa-migrd/control.h"
+#include "report/control.h"
 
 struct bus {
 	char folder[64];

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "numa-migrd/dump.h"
+#include "report/dump.h"
 
 static struct shown {
 	json_t *document;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "numa-migrd/platform.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #ifndef FAKE_THREADS /* a benchmark has more threads and deeper cgroups */
 #define FAKE_THREADS 160

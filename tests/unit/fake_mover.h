@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "numa-migrd/mover.h"
+#include "mover/mover.h"
 
 enum { FAKE_MOVER_BATCHES = 256 };
 

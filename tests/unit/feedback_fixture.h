@@ -4,7 +4,7 @@
 #define NM_FEEDBACK_FIXTURE_H
 
 #include "../support/interval.h"
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;

@@ -4,7 +4,7 @@
 #define NUMA_MIGRD_TEST_HELPER_FIXTURE_H
 
 #include "fixture.h"
-#include "numa-migrd/helper.h"
+#include "platform/helper.h"
 #include "numa-migrd/platform.h"
 
 #define SYSCTL "proc/sys/kernel/numa_balancing"

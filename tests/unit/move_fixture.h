@@ -8,7 +8,7 @@
 #include "../support/machine.h"
 #include "fake_platform.h"
 #include "fixture.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 
 #define WORLD_BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
 #define WORLD_EVENTS 256

@@ -12,7 +12,7 @@
 
 #include "../support/machine.h"
 #include "fixture.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 #include "numa-migrd/proc.h"
 
 #define BOOT "live"

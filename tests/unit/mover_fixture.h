@@ -21,10 +21,10 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/mover.h"
-#include "numa-migrd/page_jobs.h"
+#include "mover/mover.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 
 #define FAKE_PID 42U
 #define FAKE_TICKS 777U

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 #define PAGE(number) (0x7f0000000000ULL + (uint64_t)(number)*4096)
 

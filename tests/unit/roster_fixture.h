@@ -6,7 +6,7 @@
 
 #include "../support/machine.h"
 #include "fake_platform.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 #define ALL UINT64_C(0xff)
 #define SECOND NM_NSEC_PER_SEC

@@ -10,7 +10,7 @@
 
 #include "../../src/observe/pairs.h"
 #include "../support/sharing.h"
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 static struct nm_config *config;
 static struct nm_affinity *affinity;

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "../support/interval.h"
-#include "numa-migrd/assign.h"
+#include "policy/assign.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;

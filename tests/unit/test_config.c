@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/config/table.h"
+#include "../../src/config/settings.h"
 #include "config_cases.h"
 #include "numa-migrd/config.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/config/table.h"
+#include "../../src/config/settings.h"
 #include "config_cases.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"

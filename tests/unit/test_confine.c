@@ -9,7 +9,7 @@
 
 #include "../../src/daemon/daemon.h"
 #include "fixture.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 #include "numa-migrd/file.h"
 
 enum { NO_LANDLOCK = 100, NOT_CONFINED };

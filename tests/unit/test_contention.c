@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "numa-migrd/regions.h"
+#include "observe/regions.h"
 
 static struct nm_config *config;
 

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "bus_fixture.h"
-#include "numa-migrd/dump.h"
+#include "report/dump.h"
 
 #define NOBODY 65534
 #define GROUP "daemon" /* exists everywhere; used instead of numa-migrd */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/hardware.h"
+#include "platform/hardware.h"
 
 #define CPUS 64
 

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "numa-migrd/statistics.h"
+#include "report/statistics.h"
 
 #define DASHBOARD NM_SOURCE_DIR "/conf/grafana/numa-migrd.json"
 

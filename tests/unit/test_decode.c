@@ -7,7 +7,7 @@
 
 #include "../support/records.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define RING_SIZE 4096U
 #define CPU 6U

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "../support/records.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define RING_SIZE 4096U
 #define LOAD_DRAM_REMOTE                                                                           \

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/balance.h"
+#include "policy/balance.h"
 
 /* ---- threads ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 #define ALL_SAMPLES (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 #define LATENCY 30U
 

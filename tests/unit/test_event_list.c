@@ -11,7 +11,7 @@
 #include "../../src/platform/pmu.h"
 #include "fixture.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 #define DEVICES "sys/bus/event_source/devices/"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/event.h"
+#include "platform/event.h"
 
 static const char *table_of(const char *vendor, unsigned family, unsigned model)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 /* Equation 4: (1·10 + 0.5·30) / 40. */
 TEST(test_average_weighs_accesses)

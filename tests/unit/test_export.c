@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "numa-migrd/statistics.h"
+#include "report/statistics.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd-metrics.5"
 

@@ -5,7 +5,7 @@
 #include "../support/test.h"
 
 #include "../support/interval.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "numa-migrd/helper.h"
+#include "platform/helper.h"
 
 #define PROGRAM NM_BINARY_DIR "/src/platform/numa-migrd-helper"
 

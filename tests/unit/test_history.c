@@ -8,7 +8,7 @@
 
 #include "../support/machine.h"
 #include "dump_fixture.h"
-#include "numa-migrd/history.h"
+#include "report/history.h"
 
 static struct nm_history history;
 static struct nm_topology *topology;

@@ -6,7 +6,7 @@
 #include "../support/test.h"
 
 #include "machine_words.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 static struct nm_record *record;
 

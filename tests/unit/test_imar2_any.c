@@ -6,8 +6,8 @@
 
 #include "../support/any_machine.h"
 #include "../support/gate.h"
-#include "numa-migrd/judge.h"
-#include "numa-migrd/policy.h"
+#include "policy/judge.h"
+#include "policy/policy.h"
 
 #define FINGERPRINT 0x4aa1f574f10516fbULL
 

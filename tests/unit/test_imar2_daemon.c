@@ -6,7 +6,7 @@
 #include "../support/test.h"
 
 #include "daemon_words.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 WORD(start)
 {

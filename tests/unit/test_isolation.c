@@ -5,7 +5,7 @@
 #include "../support/test.h"
 
 #include "fixture.h"
-#include "numa-migrd/isolation.h"
+#include "platform/isolation.h"
 #include "numa-migrd/topology.h"
 
 enum { MOST_PATH = 256 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/journal.h"
+#include "report/journal.h"
 
 /* Two nodes whose numbers in the kernel are 2 and 7, so that an index shown as a number is
  * detected. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/views.h"
+#include "report/views.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd-journal.7"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "numa-migrd/journal.h"
+#include "report/journal.h"
 
 static struct nm_entry entry;
 

@@ -7,7 +7,7 @@
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/interval.h"
 #include "../support/script.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 static struct machine *machine;
 static struct nm_affinity *affinity;

@@ -9,7 +9,7 @@
 #include "../support/fake_perf.h"
 #include "../support/machine.h"
 #include "fixture.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 struct printed {
 	FILE *out;

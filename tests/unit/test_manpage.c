@@ -12,7 +12,7 @@
 
 #include "../../src/config/parse.h"
 #include "config_cases.h"
-#include "numa-migrd/exclusions.h"
+#include "config/exclusions.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd.conf.5"
 #define POLICIES NM_SOURCE_DIR "/man/numa-migrd-policies.7"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 
 static struct nm_node_pages pages;
 

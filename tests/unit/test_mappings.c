@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 
 /* ---- lines ---- */
 

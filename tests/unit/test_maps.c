@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../support/live_calls.h"
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define FOUR "anon=1 N0=1 kernelpagesize_kB=4"
 

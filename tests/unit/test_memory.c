@@ -8,7 +8,7 @@
 
 #include "../support/machine.h"
 #include "../support/sharing.h"
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 
 #define ADDRESS 0x7f0000000000ULL
 

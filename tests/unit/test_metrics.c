@@ -9,7 +9,7 @@
 #define SCRIPT_STEP() (void)0
 #include "../support/script.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/metrics.h"
+#include "tasks/metrics.h"
 
 #define RUN_NS 1e7 /* 100 run samples make a second */
 

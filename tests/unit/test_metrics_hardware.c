@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/metrics.h"
+#include "tasks/metrics.h"
 
 #define BIT(kind) (1U << (kind))
 

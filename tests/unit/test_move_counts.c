@@ -25,7 +25,7 @@
 #include <stdio.h>
 
 #include "move_live_fixture.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define INTERVAL_NS (250 * NM_NSEC_PER_MSEC)
 

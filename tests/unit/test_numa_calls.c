@@ -20,7 +20,7 @@
 
 #include "../../src/platform/worker/numa_calls.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 
 #define PAGE 4096U
 #define PAGES 3U /* the last is not touched */

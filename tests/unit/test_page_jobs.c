@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define PAGES 2048U /* from address 0 on */
 #define BLOCK 512U

@@ -5,7 +5,7 @@
 #include "../support/test.h"
 
 #include "../support/interval.h"
-#include "numa-migrd/page_choice.h"
+#include "policy/page_choice.h"
 
 #define PAGE 4096ULL
 #define START (UINT64_C(1) << 30)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 
 #define PAGES 6U
 #define TO 1

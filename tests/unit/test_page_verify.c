@@ -10,7 +10,7 @@
 #include "../support/machine.h"
 #define SCRIPT_STEP() (void)0
 #include "../support/script.h"
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 static struct nm_config *config;
 static struct nm_topology *topology;

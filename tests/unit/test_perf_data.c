@@ -7,7 +7,7 @@
 #include "../support/data.h"
 #include "../support/perf_data.h"
 #include "../support/records.h"
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define ID 5U
 #define RING_SIZE (1U << 17)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #define NODES 4U
 #define MIB ((uint64_t)1 << 20)

@@ -4,8 +4,8 @@
 #include "../support/test.h"
 
 #include "../support/interval.h"
-#include "numa-migrd/homes.h"
-#include "numa-migrd/judge.h"
+#include "policy/homes.h"
+#include "policy/judge.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "numa-migrd/exclusions.h"
+#include "config/exclusions.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 

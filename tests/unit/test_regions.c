@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/regions.h"
+#include "observe/regions.h"
 
 #define MIB (1ULL << 20)
 #define BASE (0x7f0000000000ULL)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "numa-migrd/move.h"
+#include "affinity/move.h"
 #include "numa-migrd/proc.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #define NODES 4U
 

@@ -7,7 +7,7 @@
 
 #include <sched.h>
 
-#include "numa-migrd/exclusions.h"
+#include "config/exclusions.h"
 #include "roster_words.h"
 
 static int begin(void **state)

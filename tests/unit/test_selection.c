@@ -7,7 +7,7 @@
 
 #include "../support/machine.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 enum { NODES = 4, MOST = 8, FROM = 0, TO = 1 };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "../support/live_calls.h"
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 #include "sim_fixture.h"
 
 #include "../model/model.h"

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
 #include "sim_fixture.h"
 

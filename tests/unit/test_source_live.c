@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "numa-migrd/sample.h"
+#include "sample/sample.h"
 
 #define PAGES 512U
 #define SKIPPED 77

@@ -5,7 +5,7 @@
 #include "../support/test.h"
 
 #include "fake_platform.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 static struct fake *fake;
 

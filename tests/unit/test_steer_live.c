@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "numa-migrd/tasks.h"
+#include "tasks/tasks.h"
 
 static struct {
 	char root[FIXTURE_PATH];

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/trial.h"
+#include "policy/trial.h"
 
 #define SECOND NM_NSEC_PER_SEC
 #define DAY (24 * 3600 * SECOND)

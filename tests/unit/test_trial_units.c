@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/trial.h"
+#include "policy/trial.h"
 
 #define assert_near(value, expected, most) assert_true(fabs((value) - (expected)) <= (most))
 

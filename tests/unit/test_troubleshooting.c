@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/config/table.h"
+#include "../../src/config/settings.h"
 #include "../../src/ctl/doctor/checks.h"
 #include "../../src/report/entry.h"
 

@@ -6,7 +6,7 @@
 #include "../support/test.h"
 
 #include "../support/interval.h"
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 static struct machine *machine;
 static struct nm_verifier *verifier;

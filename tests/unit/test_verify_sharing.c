@@ -7,7 +7,7 @@
 #include "../support/interval.h"
 #include "../support/sharing.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 static struct machine *machine;
 static struct nm_affinity *affinity;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "fixture.h"
-#include "numa-migrd/maps.h"
+#include "platform/maps.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 #include "worker_fixture.h"

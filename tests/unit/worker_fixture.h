@@ -21,7 +21,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 
 #define SHORT_NS                                                                                   \
 	(500 * NM_NSEC_PER_MSEC) /* a busy machine delays the test itself by up to 0.2 s           \

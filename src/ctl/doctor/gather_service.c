@@ -10,8 +10,8 @@
 
 #include "gather.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/helper.h"
-#include "numa-migrd/move.h"
+#include "platform/helper.h"
+#include "affinity/move.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"

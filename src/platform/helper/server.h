@@ -12,7 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/helper.h"
+#include "platform/helper.h"
 
 #define NM_HELPER_CLIENTS_MAX 8
 

@@ -7,8 +7,8 @@
 #ifndef NM_PLATFORM_WORKER_QUERY_H
 #define NM_PLATFORM_WORKER_QUERY_H
 
-#include "numa-migrd/maps.h"
-#include "numa-migrd/worker.h"
+#include "platform/maps.h"
+#include "platform/worker.h"
 
 /* For each read, the kernel takes the lock and writes as many lines as fit. Of numa_maps these are
  * about three, because each may require a walk of gigabytes. */

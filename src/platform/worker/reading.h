@@ -3,7 +3,7 @@
 #ifndef NM_PLATFORM_WORKER_READING_H
 #define NM_PLATFORM_WORKER_READING_H
 
-#include "numa-migrd/page_jobs.h"
+#include "platform/page_jobs.h"
 #include "query.h"
 
 /* A reading that is not complete; initially `fd` is -1, and all else zero. */

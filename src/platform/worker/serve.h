@@ -4,7 +4,7 @@
 #ifndef NM_PLATFORM_WORKER_SERVE_H
 #define NM_PLATFORM_WORKER_SERVE_H
 
-#include "numa-migrd/worker.h"
+#include "platform/worker.h"
 #include "reading.h"
 
 struct nm_worker {

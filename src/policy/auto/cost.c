@@ -2,7 +2,7 @@
 /* The cost of moving memory, and the time for which it pays. */
 #include <math.h>
 
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #define PAGE_BYTES 4096.0
 #define MOVER_AND_USERS 2.0 /* while pages move, the mover works and their users wait */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 
 #define MEMORY_DELAY_S                                                                             \
 	(2 * NM_PLACE_YOUNG_S) /* time that the verdict waits for remote memory, which             \

@@ -2,7 +2,7 @@
 /* Policy "auto": the schedule of examinations, and the limit of their cost. */
 #include <math.h>
 
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 
 /* In the long run, examinations cost at most sampling.overhead_percent. Above that, no process is
  * examined between intervals, and intervals become longer, by at most this factor. */

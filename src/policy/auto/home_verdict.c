@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The changes of a process since it was assigned a home. */
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "numa-migrd/homes.h"
-#include "numa-migrd/policy.h"
+#include "policy/homes.h"
+#include "policy/policy.h"
 #include "numa-migrd/proc.h"
 
 /* Time limit of the answer; after it, the home follows the CPUs used. Systemd starts the first

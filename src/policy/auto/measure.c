@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 #include "reach.h"
 
 /* ---- where they ran, and the location of their memory ---- */

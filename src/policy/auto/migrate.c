@@ -3,7 +3,7 @@
  * in descending order of lost time per byte. */
 #include <math.h>
 
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 
 /* If the location of a process's memory is not known, at most this amount is moved. */
 #define ASSUMED_MAX_BYTES (UINT64_C(64) << 20)

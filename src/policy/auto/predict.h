@@ -3,7 +3,7 @@
 #ifndef NM_POLICY_AUTO_PREDICT_H
 #define NM_POLICY_AUTO_PREDICT_H
 
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 /* The loads of the nodes, including the homes assigned so far. */
 struct nm_loads {

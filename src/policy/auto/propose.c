@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": which groups may be assigned a home, which node is predicted to serve them best,
  * and which homes have lost their reason. */
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef NM_POLICY_AUTO_REACH_H
 #define NM_POLICY_AUTO_REACH_H
 
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #define NM_PLACE_MOSTLY 0.5 /* share of its memory whose location decides */
 

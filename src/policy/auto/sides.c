@@ -3,7 +3,7 @@
  * Policy "auto": processes without a home whose threads and pages are placed one by one, by the
  * lotteries of LBMA and IMAR² and by page exclusivity.
  */
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 
 static bool takes_part(const struct nm_home_state *state, uint64_t interval)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": moves threads to their homes, and holds those of large programs where they run. */
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 
 #define COMPUTES 0.75		   /* share of a CPU from which a thread is held */
 #define COMPUTES_AT_A_TIME_S 0.003 /* as BURST_TO_PLACE (propose.c): others answer requests */

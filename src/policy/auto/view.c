@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/homes.h"
+#include "policy/homes.h"
 
 /*
  * A process is assumed to have run as it does now before it was first seen, for at most this time.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Selects homes to give up, because they make threads queue while CPUs on other nodes are idle. */
-#include "numa-migrd/placement.h"
+#include "policy/placement.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 static struct nm_judgement judgement_by(enum nm_measure by, const struct nm_change *change)
 {

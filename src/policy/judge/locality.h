@@ -3,7 +3,7 @@
 #ifndef NM_VERIFY_LOCALITY_H
 #define NM_VERIFY_LOCALITY_H
 
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 /* Returns whether the thread has made enough accesses since the decision, with min_samples
  * samples, to contribute to the following values. */

@@ -3,7 +3,7 @@
 #ifndef NM_VERIFY_SHARING_H
 #define NM_VERIFY_SHARING_H
 
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 struct nm_sharing_place {
 	uint32_t tid;

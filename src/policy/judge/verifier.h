@@ -3,7 +3,7 @@
 #ifndef NM_VERIFY_VERIFIER_H
 #define NM_VERIFY_VERIFIER_H
 
-#include "numa-migrd/judge.h"
+#include "policy/judge.h"
 
 /* The common measurements of decisions about pages of one process. */
 struct nm_evaluation;

@@ -8,7 +8,7 @@
 #define NM_POLICY_MAPPING_MAPPING_H
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/memory.h"
+#include "observe/memory.h"
 #include "numa-migrd/topology.h"
 
 struct nm_mapping_thread {

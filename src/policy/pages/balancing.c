@@ -2,7 +2,7 @@
 /* Coexistence with kernel.numa_balancing, which moves the same pages (pages.numa_balancing). */
 #include <syslog.h>
 
-#include "numa-migrd/page_choice.h"
+#include "policy/page_choice.h"
 #include "numa-migrd/proc.h"
 
 enum nm_balancing_mode nm_balancing_mode_of(const struct nm_config *config, int balancing,

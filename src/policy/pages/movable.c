@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/page_choice.h"
+#include "policy/page_choice.h"
 
 /* A process of which this many pages were refused keeps the others, too. */
 #define REFUSALS_MAX 16384U

@@ -3,7 +3,7 @@
  * whole, piece by piece, including pages without samples. */
 #include <math.h>
 
-#include "numa-migrd/page_choice.h"
+#include "policy/page_choice.h"
 
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define MOVED_OF 4 /* one of this number of threads counts as many */

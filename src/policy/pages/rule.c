@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "numa-migrd/page_choice.h"
+#include "policy/page_choice.h"
 
 bool nm_page_budget_use(struct nm_page_budget *room, uint64_t bytes)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "numa-migrd/trial.h"
+#include "policy/trial.h"
 
 #define MIXTURE_DEVIATION 0.05 /* differences of about this size are found first */
 #define ERROR_RATE 0.05

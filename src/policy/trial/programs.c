@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trial.h"
+#include "draws.h"
 
 #define DAY_NS (24 * 3600 * NM_NSEC_PER_SEC)
 #define BARRED_DAYS_MOST 30U

@@ -3,7 +3,7 @@
 #ifndef NM_POLICY_TRIAL_H
 #define NM_POLICY_TRIAL_H
 
-#include "numa-migrd/trial.h"
+#include "policy/trial.h"
 
 /* The unit of a draw: a process with its relatives. */
 struct nm_trial_unit {

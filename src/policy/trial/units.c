@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trial.h"
+#include "draws.h"
 
 #define RETRIED_SHARE 0.5  /* of control, for a program that was slower */
 #define VALUE_LEAST_S 0.01 /* the resolution of CPU time in /proc */

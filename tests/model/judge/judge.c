@@ -16,7 +16,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "numa-migrd/journal.h"
+#include "report/journal.h"
 
 #define WON_WITHIN 1.01	  /* relative to the time of the better one */
 #define JUDGED_OVER_S 2.0 /* before a verdict */
