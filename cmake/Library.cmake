@@ -29,15 +29,16 @@ add_link_options($<$<CONFIG:RelWithDebInfo,Release>:LINKER:-z,relro,-z,now>)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C)
 
-# nm_library(<name> SOURCES a.c… [DEPENDS library…] [LINK target…] [HEADERS a.h…])
-# A static library, nm_<name>. A module (a folder of src) has one of its own name and may have more. HEADERS are its public
-# headers in include/numa-migrd.
+# nm_library(<name> SOURCES a.c… [DEPENDS library…] [LINK target…] [HEADERS a.h…] [SHARED b.h…])
+# A static library, nm_<name>. A module (a folder of src) has one of its own name and may have more. HEADERS are its outward
+# headers, which others include as "module/a.h"; SHARED are those that most modules use, in include/numa-migrd.
 function(nm_library name)
-	cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;HEADERS" ${ARGN})
+	cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;HEADERS;SHARED" ${ARGN})
 	add_library(nm_${name} STATIC ${ARG_SOURCES})
-	list(TRANSFORM ARG_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/numa-migrd/)
+	list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+	list(TRANSFORM ARG_SHARED PREPEND ${PROJECT_SOURCE_DIR}/include/numa-migrd/)
 	target_sources(nm_${name} PUBLIC FILE_SET HEADERS
-		BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ARG_HEADERS})
+		BASE_DIRS ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src FILES ${ARG_HEADERS} ${ARG_SHARED})
 	list(TRANSFORM ARG_DEPENDS PREPEND nm_)
 	target_link_libraries(nm_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINK})
 	set_property(GLOBAL APPEND PROPERTY NM_LIBRARIES nm_${name})

@@ -7,8 +7,6 @@
 #include "parse.h"
 
 #define NAME_MAX_COMPARED 48
-#define PATH_BYTES 128
-#define FOUND_BYTES 96
 
 struct parse {
 	struct nm_report *report;
@@ -16,49 +14,9 @@ struct parse {
 	bool parameters; /* within `parameters`, or the file is that of --parameters */
 };
 
-/* Formats a value for a message: a number as in the file, a string in quotes, "a group", … */
-static void describe_value(const config_setting_t *value, char out[FOUND_BYTES])
+static void write_path(char path[NM_SETTING_NAME_BYTES], const char *group, const char *name)
 {
-	char text[FOUND_BYTES - 2];
-	switch (config_setting_type(value)) {
-	case CONFIG_TYPE_GROUP:
-		(void)snprintf(out, FOUND_BYTES, "%s",
-			       config_setting_length(value) > 0 ? "a group" : "an empty group");
-		break;
-	case CONFIG_TYPE_ARRAY:
-	case CONFIG_TYPE_LIST:
-		(void)snprintf(out, FOUND_BYTES, "a list");
-		break;
-	case CONFIG_TYPE_BOOL:
-		(void)snprintf(out, FOUND_BYTES, "%s",
-			       config_setting_get_bool(value) ? "true" : "false");
-		break;
-	case CONFIG_TYPE_STRING:
-		(void)nm_escape(text, sizeof(text), config_setting_get_string(value),
-				strlen(config_setting_get_string(value)));
-		(void)snprintf(out, FOUND_BYTES, "\"%s\"", text);
-		break;
-	case CONFIG_TYPE_FLOAT:
-		(void)snprintf(out, FOUND_BYTES, "%.15g", config_setting_get_float(value));
-		break;
-	default:
-		(void)snprintf(out, FOUND_BYTES, "%lld", config_setting_get_int64(value));
-		break;
-	}
-}
-
-void nm_report_value(struct nm_report *report, const char *path, const config_setting_t *value,
-		     const char *allowed)
-{
-	char found[FOUND_BYTES];
-	describe_value(value, found);
-	nm_report_error(report, config_setting_source_line(value), "%s: found %s, allowed: %s",
-			path, found, allowed);
-}
-
-static void write_path(char path[PATH_BYTES], const char *group, const char *name)
-{
-	(void)snprintf(path, PATH_BYTES, "%.*s%s%.*s", NAME_MAX_COMPARED, group,
+	(void)snprintf(path, NM_SETTING_NAME_BYTES, "%.*s%s%.*s", NAME_MAX_COMPARED, group,
 		       group[0] ? "." : "", NAME_MAX_COMPARED, name);
 }
 
@@ -106,7 +64,7 @@ static void report_misplaced(const struct parse *parse, const struct nm_setting 
 			     const config_setting_t *value)
 {
 	unsigned line = config_setting_source_line(value);
-	char path[PATH_BYTES];
+	char path[NM_SETTING_NAME_BYTES];
 	write_path(path, setting->group, setting->name);
 	if (!is_parameter(setting))
 		nm_report_error(parse->report, line,
@@ -127,7 +85,7 @@ static void report_unknown(const struct parse *parse, const char *group,
 {
 	struct nearest nearest = {"", "", UINT32_MAX};
 	const char *name = config_setting_name(value);
-	char path[PATH_BYTES], known[PATH_BYTES];
+	char path[NM_SETTING_NAME_BYTES], known[NM_SETTING_NAME_BYTES];
 	for (size_t i = 0; i < nm_setting_count + nm_parameter_count; i++) {
 		const struct nm_setting *row = i < nm_setting_count
 						       ? &nm_settings[i]
@@ -161,7 +119,7 @@ static void take_setting(const struct parse *parse, const struct nm_setting *set
 {
 	struct nm_config *config = parse->config;
 	if (nm_setting_assign(setting, value, config) < 0) {
-		char path[PATH_BYTES], allowed[256];
+		char path[NM_SETTING_NAME_BYTES], allowed[256];
 		write_path(path, setting->group, setting->name);
 		nm_setting_allowed(setting, allowed, sizeof(allowed));
 		nm_report_value(parse->report, path, value, allowed);
@@ -229,23 +187,6 @@ static void take_groups(const struct parse *parse, const config_setting_t *group
 		else
 			report_unknown(parse, "", value);
 	}
-}
-
-const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,
-					const char **ret_file)
-{
-	char inner[PATH_BYTES];
-	(void)snprintf(inner, sizeof(inner), "parameters.%s", path);
-	for (size_t i = trees->count; i > 0; i--) {
-		const config_t *tree = &trees->items[i - 1].tree;
-		const config_setting_t *value =
-			config_lookup(tree, path) ?: config_lookup(tree, inner);
-		if (value) {
-			*ret_file = trees->items[i - 1].name;
-			return value;
-		}
-	}
-	return NULL;
 }
 
 static int take_trees(struct nm_report *report, const struct nm_config_trees *trees,

@@ -8,7 +8,9 @@
 #include "numa-migrd/config.h"
 #include "settings.h"
 
-/* ---- report.c: errors, as sentences that begin with file and line ---- */
+#define NM_SETTING_NAME_BYTES 128 /* of "group.name" */
+
+/* ---- errors.c: errors, as sentences that begin with file and line ---- */
 
 struct nm_report {
 	const char *file;

@@ -194,3 +194,20 @@ void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_
 		break;
 	}
 }
+
+const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,
+					const char **ret_file)
+{
+	char inner[NM_SETTING_NAME_BYTES];
+	(void)snprintf(inner, sizeof(inner), "parameters.%s", path);
+	for (size_t i = trees->count; i > 0; i--) {
+		const config_t *tree = &trees->items[i - 1].tree;
+		const config_setting_t *value =
+			config_lookup(tree, path) ?: config_lookup(tree, inner);
+		if (value) {
+			*ret_file = trees->items[i - 1].name;
+			return value;
+		}
+	}
+	return NULL;
+}

@@ -45,6 +45,15 @@ static int look_up(struct nm_mover *mover, uint64_t now)
 	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
 }
 
+/* ---- jobs ---- */
+
+int nm_mover_read(struct nm_mover *mover)
+{
+	mover->job.kind = NM_JOB_READS;
+	return nm_known_begin(&mover->known, mover->work.known, mover->platform,
+			      &mover->rules.maps);
+}
+
 /* ---- a step ---- */
 
 /* Adds what the step has done to the results of the batch. */

@@ -103,15 +103,6 @@ static void end_batch_step(struct nm_mover *mover, int r)
 	nm_mover_count_splits(mover);
 }
 
-/* ---- jobs ---- */
-
-int nm_mover_read(struct nm_mover *mover)
-{
-	mover->job.kind = NM_JOB_READS;
-	return nm_known_begin(&mover->known, mover->work.known, mover->platform,
-			      &mover->rules.maps);
-}
-
 static int end_reading(struct nm_mover *mover, int r)
 {
 	r = nm_known_end(&mover->known, mover->work.known, r);

@@ -61,6 +61,13 @@ static int by_partner(const void *left, const void *right)
 	return NM_COMPARE(a->from, b->from) ?: NM_COMPARE(a->partner, b->partner);
 }
 
+static void add_cell(struct nm_affinity_row *row, uint32_t weight)
+{
+	double accesses = (double)weight / NM_SHARING_STEP;
+	row->sum += accesses;
+	row->squares += accesses * accesses;
+}
+
 void nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
 		       unsigned partners, struct nm_affinity_graph **ret)
 {
@@ -74,6 +81,7 @@ void nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids,
 	uint32_t nr_arcs = 0;
 	size_t kept = 0;
 
+	graph->rows = nm_must(calloc(nr_threads + 1, sizeof(*graph->rows)));
 	for (size_t i = 0; i < affinity->slots; i++) {
 		struct nm_pair pair = affinity->pairs[i];
 		if (!nm_pair_lives(affinity, pair) || !pair.weight)
@@ -83,6 +91,8 @@ void nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids,
 			continue;
 		offer(&selection, a, b, pair.weight);
 		offer(&selection, b, a, pair.weight);
+		add_cell(&graph->rows[a], pair.weight);
+		add_cell(&graph->rows[b], pair.weight);
 	}
 	/* A pair that is among the strongest of one of its threads belongs to both. */
 	for (size_t i = 0; i < nr_threads; i++)
@@ -117,5 +127,6 @@ void nm_affinity_graph_free(struct nm_affinity_graph *graph)
 	free(graph->first);
 	free(graph->partner);
 	free(graph->weight);
+	free(graph->rows);
 	free(graph);
 }

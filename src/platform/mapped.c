@@ -10,6 +10,7 @@
 #include "numa-migrd/proc.h"
 
 #define KIB 1024U
+#define PAGE_KIB_LEAST 4U
 #define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page size of any machine */
 
 /* Parses a hexadecimal number that is followed by `end`; returns the text after that, or NULL.
@@ -134,6 +135,11 @@ static void take_node(struct nm_mapped *mapped, unsigned node, uint64_t pages)
 	mapped->resident += pages;
 }
 
+static bool is_page_size(uint64_t kib)
+{
+	return kib >= PAGE_KIB_LEAST && kib <= PAGE_KIB_MOST && (kib & (kib - 1)) == 0;
+}
+
 static void take_word(struct nm_mapped *mapped, const char *word)
 {
 	uint64_t value;
@@ -147,7 +153,7 @@ static void take_word(struct nm_mapped *mapped, const char *word)
 		mapped->huge = true;
 	else if (word_value(word, "dirty", &value))
 		mapped->written = value > 0;
-	else if (word_value(word, "kernelpagesize_kB", &value) && value <= PAGE_KIB_MOST) {
+	else if (word_value(word, "kernelpagesize_kB", &value) && is_page_size(value)) {
 		mapped->page_bytes = value * KIB;
 		mapped->empty = false;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kMAF, section 3.4: once per placement period threads are mapped (mapping/), and the mapping is
- * turned into moves for which the nodes have room, as few as bring communicating threads together.
+ * turned into moves for which there is room, as few as bring communicating threads together.
  * kmaf_select.c drops moves that do not pay, which is not from the paper; pages/ holds the page
  * rules of section 3.3. */
 #include <math.h>
@@ -28,28 +28,39 @@ static void free_plan(struct plan *plan)
 	free(plan->claimed);
 	free(plan->moves);
 	free(plan->units);
+	for (size_t i = 0; i < plan->nr_caches; i++)
+		hwloc_bitmap_free(plan->caches[i].cpus);
+	free(plan->caches);
+	free(plan->cache_of);
+	free(plan->differs);
 }
 
-static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
+/* Within a node a thread moves only if it makes a difference with whom it shares a cache. */
+static int wanted_cache(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
 {
 	const struct nm_snap_thread *thread = thread_of(plan, i);
 	if (!thread->movable || thread->main_node < 0 || plan->here[i] < 0 || mapping->cpu[i] < 0)
 		return NONE;
-	int node = nm_topology_node_of_cpu(plan->snapshot->topology, mapping->cpu[i]);
-	return node == plan->here[i] ? NONE : node;
+	int cache = plan->cache_of[mapping->cpu[i]];
+	if (cache == plan->here[i])
+		return NONE;
+	bool within = node_of(plan, cache) == node_of(plan, plan->here[i]);
+	return within && !plan->differs[i] ? NONE : cache;
 }
 
 static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 {
 	const struct nm_topology *topology = plan->snapshot->topology;
 	size_t threads = plan->snapshot->nr_threads, cpus = topology->nr_cpus;
+	nm_kmaf_find_caches(plan);
+	nm_kmaf_find_differing(plan);
 	plan->here = nm_must(calloc(threads + 1, sizeof(int)));
 	plan->wanted = nm_must(calloc(threads + 1, sizeof(int)));
 	plan->place = nm_must(calloc(threads + 1, sizeof(int)));
 	plan->unit_of = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->demand_now = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
-	plan->demand = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
-	plan->capacity = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->demand_now = nm_must(calloc(plan->nr_caches + 1, sizeof(double)));
+	plan->demand = nm_must(calloc(plan->nr_caches + 1, sizeof(double)));
+	plan->capacity = nm_must(calloc(plan->nr_caches + 1, sizeof(double)));
 	plan->traffic = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
 	plan->first_of = nm_must(calloc(threads + 1, sizeof(int)));
 	plan->last_of = nm_must(calloc(threads + 1, sizeof(int)));
@@ -59,20 +70,22 @@ static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 	plan->moves = nm_must(calloc(threads + 1, sizeof(*plan->moves)));
 	plan->units = nm_must(calloc(threads + 1, sizeof(*plan->units)));
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
-		plan->here[i] = nm_topology_node_of_cpu(topology, thread_of(plan, i)->main_cpu);
+		int cpu = thread_of(plan, i)->main_cpu;
+		plan->here[i] = cpu < 0 ? NONE : plan->cache_of[cpu];
 		plan->place[i] = plan->here[i];
 		plan->unit_of[i] = NONE;
-		plan->wanted[i] = wanted_node(plan, mapping, i);
-		if (plan->here[i] >= 0)
-			plan->demand_now[plan->here[i]] += demand_of(plan, i);
-		if (plan->here[i] >= 0)
-			plan->traffic[plan->here[i]] += traffic_of(plan, i);
+		plan->wanted[i] = wanted_cache(plan, mapping, i);
+		if (plan->here[i] < 0)
+			continue;
+		plan->demand_now[plan->here[i]] += demand_of(plan, i);
+		plan->traffic[node_of(plan, plan->here[i])] += traffic_of(plan, i);
 	}
 	plan->traffic_most = NM_CONTROLLER_MIN;
-	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+	for (unsigned node = 0; node < topology->nr_nodes; node++)
 		plan->traffic_most = fmax(plan->traffic_most, plan->traffic[node]);
-		plan->demand[node] = plan->demand_now[node];
-		plan->capacity[node] = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus);
+	for (size_t cache = 0; cache < plan->nr_caches; cache++) {
+		plan->demand[cache] = plan->demand_now[cache];
+		plan->capacity[cache] = nm_core_capacity(plan->snapshot, plan->caches[cache].cpus);
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
 		plan->freed_by[cpu] = NONE;
@@ -91,21 +104,23 @@ static struct unit *add_unit(struct plan *plan, bool swap)
 
 static void add_move(struct plan *plan, struct unit *unit, size_t thread, int cpu)
 {
+	int from = node_of(plan, plan->here[thread]), to = node_of(plan, plan->wanted[thread]);
 	plan->moves[plan->nr_moves++] = (struct nm_move){
 		.thread = (uint32_t)thread,
 		.cpu_from = thread_of(plan, thread)->main_cpu,
 		.cpu_to = cpu,
-		.node_from = plan->here[thread],
-		.node_to = plan->wanted[thread],
+		.node_from = from,
+		.node_to = to,
 		.record = NAN,
+		.below_cache = plan->differs[thread],
 	};
 	unit->count++;
 	plan->unit_of[thread] = (int)(unit - plan->units);
 	plan->place[thread] = plan->wanted[thread];
 	plan->demand[plan->here[thread]] -= demand_of(plan, thread);
 	plan->demand[plan->wanted[thread]] += demand_of(plan, thread);
-	plan->traffic[plan->here[thread]] -= traffic_of(plan, thread);
-	plan->traffic[plan->wanted[thread]] += traffic_of(plan, thread);
+	plan->traffic[from] -= traffic_of(plan, thread);
+	plan->traffic[to] += traffic_of(plan, thread);
 }
 
 static bool is_waiting(const struct plan *plan, size_t thread)
@@ -124,14 +139,14 @@ static bool may_replace(const struct plan *plan, size_t thread, size_t other)
 	return hwloc_bitmap_isset(enters->allowed, (unsigned)leaves->main_cpu);
 }
 
-/* Waiting threads, by their current and wanted nodes, in order. */
+/* Waiting threads, by their current and wanted caches, in order. */
 struct queues {
-	int *first, *next; /* per pair of nodes; per thread */
+	int *first, *next; /* per pair of caches; per thread */
 };
 
 static int *queue_of(const struct plan *plan, const struct queues *queues, int here, int wanted)
 {
-	return &queues->first[(size_t)here * plan->snapshot->topology->nr_nodes + (size_t)wanted];
+	return &queues->first[(size_t)here * plan->nr_caches + (size_t)wanted];
 }
 
 /* Finds the first thread after `a` that moves in the opposite direction; earlier ones have searched
@@ -157,11 +172,11 @@ static void find_partner(struct plan *plan, const struct queues *queues, size_t 
 
 static void find_partners(struct plan *plan)
 {
-	size_t threads = plan->snapshot->nr_threads, nr_nodes = plan->snapshot->topology->nr_nodes;
-	nm_autofree int *first = nm_must(calloc(nr_nodes * nr_nodes + 1, sizeof(*first)));
+	size_t threads = plan->snapshot->nr_threads, nr_caches = plan->nr_caches;
+	nm_autofree int *first = nm_must(calloc(nr_caches * nr_caches + 1, sizeof(*first)));
 	nm_autofree int *next = nm_must(calloc(threads + 1, sizeof(*next)));
 	const struct queues queues = {.first = first, .next = next};
-	for (size_t i = 0; i < nr_nodes * nr_nodes; i++)
+	for (size_t i = 0; i < nr_caches * nr_caches; i++)
 		first[i] = NONE;
 	for (size_t i = threads; i-- > 0;) {
 		if (!is_waiting(plan, i))
@@ -175,22 +190,23 @@ static void find_partners(struct plan *plan)
 			find_partner(plan, &queues, i);
 }
 
-/* A CPU may be free only because other threads of the node share one at the moment. A controller
+/* A CPU may be free only because other threads share one at the moment. A controller
  * that is known to serve no more would slow down all threads whose pages follow them. */
-static bool fits_node(const struct plan *plan, size_t thread)
+static bool has_room(const struct plan *plan, size_t thread)
 {
-	int node = plan->wanted[thread];
-	return plan->config->rules.paper ||
-	       (plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node] &&
+	int cache = plan->wanted[thread], node = node_of(plan, cache);
+	return plan->demand[cache] + demand_of(plan, thread) <= plan->capacity[cache] &&
+	       (node == node_of(plan, plan->here[thread]) ||
 		plan->traffic[node] + traffic_of(plan, thread) <= plan->traffic_most);
 }
 
-/* Returns a CPU of the node for the thread: one that is free, or else one that will be; or NONE. */
+/* Returns a CPU below the cache for the thread: one that is free, or else one that will be; or
+ * NONE. */
 static int find_cpu(struct plan *plan, size_t thread)
 {
 	const struct nm_snapshot *snapshot = plan->snapshot;
 	hwloc_const_bitmap_t allowed = thread_of(plan, thread)->allowed;
-	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[plan->wanted[thread]].cpus;
+	hwloc_const_bitmap_t cpus = plan->caches[plan->wanted[thread]].cpus;
 	int freed = NONE;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		plan->comparisons++;
@@ -217,7 +233,7 @@ static bool frees_cpu(const struct plan *plan, size_t thread)
 
 static bool move_alone(struct plan *plan, size_t thread)
 {
-	int cpu = fits_node(plan, thread) ? find_cpu(plan, thread) : NONE;
+	int cpu = has_room(plan, thread) ? find_cpu(plan, thread) : NONE;
 	if (cpu == NONE)
 		return false;
 	struct unit *unit = add_unit(plan, false);
@@ -230,15 +246,15 @@ static bool move_alone(struct plan *plan, size_t thread)
 	return true;
 }
 
-/* Finds the next thread of a cycle: one that leaves a place on `node` for the previous thread, and
- * wants to move to a node that is not in the cycle yet, or to the start of the cycle. */
+/* Finds the next thread of a cycle: one that leaves a place for the previous thread, and
+ * wants to move to a cache that is not in the cycle yet, or to the start of the cycle. */
 static size_t find_next(struct plan *plan, const size_t *cycle, size_t length)
 {
-	int node = plan->wanted[cycle[length - 1]];
+	int cache = plan->wanted[cycle[length - 1]];
 	plan->comparisons += plan->snapshot->nr_threads;
 	for (size_t b = 0; b < plan->snapshot->nr_threads; b++) {
 		bool passed = false;
-		if (!is_waiting(plan, b) || plan->here[b] != node ||
+		if (!is_waiting(plan, b) || plan->here[b] != cache ||
 		    !may_replace(plan, cycle[length - 1], b))
 			continue;
 		for (size_t i = 1; i < length; i++)
@@ -257,7 +273,7 @@ static void find_cycle(struct plan *plan, size_t a, size_t *cycle)
 		if (plan->wanted[next] == plan->here[a])
 			break;
 		next = find_next(plan, cycle, length);
-	} while (next != SIZE_MAX && length < plan->snapshot->topology->nr_nodes);
+	} while (next != SIZE_MAX && length < plan->nr_caches);
 	if (next == SIZE_MAX || plan->wanted[cycle[length - 1]] != plan->here[a] ||
 	    !may_replace(plan, cycle[length - 1], a))
 		return;
@@ -269,8 +285,7 @@ static void find_cycle(struct plan *plan, size_t a, size_t *cycle)
 static void make_units(struct plan *plan)
 {
 	size_t threads = plan->snapshot->nr_threads;
-	nm_autofree size_t *cycle =
-		nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*cycle)));
+	nm_autofree size_t *cycle = nm_must(calloc(plan->nr_caches + 1, sizeof(*cycle)));
 	bool more = true;
 	find_partners(plan);
 	while (more) {
@@ -285,9 +300,22 @@ static void make_units(struct plan *plan)
 			find_cycle(plan, i, cycle);
 }
 
+/* In the paper each thread migrates to the CPU that it is mapped to, whether it is idle or not. */
+static void follow_mapping(struct plan *plan, const struct nm_mapping *mapping)
+{
+	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = thread_of(plan, i);
+		if (!thread->movable || plan->here[i] < 0 || mapping->cpu[i] < 0 ||
+		    mapping->cpu[i] == thread->main_cpu)
+			continue;
+		plan->wanted[i] = plan->cache_of[mapping->cpu[i]];
+		add_move(plan, add_unit(plan, false), i, mapping->cpu[i]);
+	}
+}
+
 /* ---- result ---- */
 
-static double shared_with_node(const struct plan *plan, uint32_t thread)
+static double shared_at_place(const struct plan *plan, uint32_t thread)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
 	double shared = 0;
@@ -297,8 +325,8 @@ static double shared_with_node(const struct plan *plan, uint32_t thread)
 	return shared;
 }
 
-/* Returns whether the thread stays on a node to which partners move, and could be moved away by the
- * kernel because the node becomes fuller. It is then assigned to its node. */
+/* Returns whether the thread stays where partners move to, and could be moved away by the kernel
+ * because the node becomes fuller. It is then assigned to its node. */
 static bool must_stay_for_partners(const struct plan *plan, uint32_t thread)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
@@ -309,7 +337,10 @@ static bool must_stay_for_partners(const struct plan *plan, uint32_t thread)
 	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++) {
 		uint32_t partner = graph->partner[at];
 		all += graph->weight[at];
-		if (is_moving(plan, partner) && plan->place[partner] == plan->here[thread])
+		int from = node_of(plan, plan->here[partner]);
+		int to = node_of(plan, plan->place[partner]);
+		if (is_moving(plan, partner) && from != to &&
+		    to == node_of(plan, plan->here[thread]))
 			coming += graph->weight[at];
 	}
 	return coming > 0 && 2 * coming >= all;
@@ -327,7 +358,7 @@ static void propose(const struct plan *plan, const struct cost *cost, const stru
 	};
 	for (size_t i = 0; i < count; i++) {
 		proposal->moves[i] = moves[i];
-		proposal->shared[i] = shared_with_node(plan, moves[i].thread);
+		proposal->shared[i] = shared_at_place(plan, moves[i].thread);
 	}
 }
 
@@ -348,8 +379,8 @@ static void write_proposals(const struct plan *plan, struct nm_proposals *ret)
 		struct nm_move stay = {.thread = i,
 				       .cpu_from = thread_of(plan, i)->main_cpu,
 				       .cpu_to = thread_of(plan, i)->main_cpu,
-				       .node_from = plan->here[i],
-				       .node_to = plan->here[i],
+				       .node_from = node_of(plan, plan->here[i]),
+				       .node_to = node_of(plan, plan->here[i]),
 				       .record = NAN};
 		if (must_stay_for_partners(plan, i))
 			propose(plan, &cost, &stay, 1, &proposals.items[proposals.count++]);
@@ -368,8 +399,12 @@ void nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *c
 		return;
 	}
 	init_plan(&plan, mapping);
-	make_units(&plan);
-	nm_kmaf_select(&plan);
+	if (config->rules.paper) {
+		follow_mapping(&plan, mapping);
+	} else {
+		make_units(&plan);
+		nm_kmaf_select(&plan);
+	}
 	write_proposals(&plan, ret);
 }
 

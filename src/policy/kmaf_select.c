@@ -4,13 +4,13 @@
 
 #include "kmaf_plan.h"
 
-/* The cost of an edge between two nodes, weight times distance; unknown nodes cost nothing. */
-static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node_b)
+/* The cost of an edge from the thread, weight times distance; unknown places cost nothing. */
+static double cost_of(const struct plan *plan, size_t thread, uint32_t at, int from, int to)
 {
-	if (node_a < 0 || node_b < 0)
+	if (from < 0 || to < 0)
 		return 0;
 	return (double)plan->graph->weight[at] / NM_SHARING_STEP *
-	       nm_topology_distance(plan->snapshot->topology, node_a, node_b);
+	       nm_kmaf_distance(plan, thread, from, to);
 }
 
 /* The communication cost of a group if its threads stay and if they move, with all others at their
@@ -34,8 +34,8 @@ static void add_change(const struct plan *plan, uint32_t i, int group, struct ch
 		if (both && j < i)
 			continue;
 		change->stay +=
-			cost_of(plan, at, plan->here[i], both ? plan->here[j] : plan->place[j]);
-		change->moved += cost_of(plan, at, plan->place[i], plan->place[j]);
+			cost_of(plan, i, at, plan->here[i], both ? plan->here[j] : plan->place[j]);
+		change->moved += cost_of(plan, i, at, plan->place[i], plan->place[j]);
 	}
 }
 
@@ -54,11 +54,11 @@ static bool pays_off(const struct plan *plan, int group)
 /* Returns whether the unit can be dropped: later units may rely on the room that it leaves. */
 static bool may_stay(const struct plan *plan, const struct unit *unit)
 {
-	const struct nm_move *move = &plan->moves[unit->first];
-	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
-	return unit->count > 1 || plan->config->rules.paper ||
-	       demand <= plan->capacity[move->node_from] ||
-	       demand <= plan->demand_now[move->node_from];
+	uint32_t thread = plan->moves[unit->first].thread;
+	int from = plan->here[thread];
+	double demand = plan->demand[from] + demand_of(plan, thread);
+	return unit->count > 1 || demand <= plan->capacity[from] ||
+	       demand <= plan->demand_now[from];
 }
 
 /* Drops a unit that moves, or lets one that was dropped move again. */
@@ -72,8 +72,8 @@ static void set_dropped(struct plan *plan, struct unit *unit, bool dropped)
 		plan->place[thread] = to;
 		plan->demand[from] -= demand_of(plan, thread);
 		plan->demand[to] += demand_of(plan, thread);
-		plan->traffic[from] -= traffic_of(plan, thread);
-		plan->traffic[to] += traffic_of(plan, thread);
+		plan->traffic[node_of(plan, from)] -= traffic_of(plan, thread);
+		plan->traffic[node_of(plan, to)] += traffic_of(plan, thread);
 	}
 }
 
@@ -117,7 +117,7 @@ static int root_of_group(struct plan *plan, int unit)
 	return group;
 }
 
-/* Joins communicating threads that are on one node before and after: none of them would benefit
+/* Joins communicating threads that are below one cache before and after: none of them would benefit
  * from moving alone. */
 static void group_co_moving(struct plan *plan)
 {
@@ -148,12 +148,10 @@ static void count_need(struct plan *plan, const struct unit *unit, int change)
 		plan->needed_by[plan->units[unit->needs].group] += change;
 }
 
-static bool fits_all_nodes(const struct plan *plan)
+static bool fits_everywhere(const struct plan *plan)
 {
-	if (plan->config->rules.paper)
-		return true;
-	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
-		if (plan->demand[node] > fmax(plan->capacity[node], plan->demand_now[node]))
+	for (size_t cache = 0; cache < plan->nr_caches; cache++)
+		if (plan->demand[cache] > fmax(plan->capacity[cache], plan->demand_now[cache]))
 			return false;
 	return true;
 }
@@ -181,7 +179,7 @@ static void drop_useless_groups(struct plan *plan)
 		    pays_off(plan, group))
 			continue;
 		set_group_dropped(plan, group, true);
-		if (!fits_all_nodes(plan))
+		if (!fits_everywhere(plan))
 			set_group_dropped(plan, group, false);
 	}
 }
@@ -195,8 +193,8 @@ struct cost nm_kmaf_plan_cost(const struct plan *plan)
 			uint32_t j = graph->partner[at];
 			if (j <= i)
 				continue;
-			double before = cost_of(plan, at, plan->here[i], plan->here[j]);
-			double after = cost_of(plan, at, plan->place[i], plan->place[j]);
+			double before = cost_of(plan, i, at, plan->here[i], plan->here[j]);
+			double after = cost_of(plan, i, at, plan->place[i], plan->place[j]);
 			double sharings = (double)graph->weight[at] / NM_SHARING_STEP;
 			cost.before += before;
 			cost.after += after;
@@ -236,10 +234,6 @@ static bool limit_moves(struct plan *plan)
 
 void nm_kmaf_select(struct plan *plan)
 {
-	if (plan->config->rules.mapping_gain <= 0 && plan->config->rules.gate == NM_GATE_PAPER) {
-		(void)limit_moves(plan);
-		return;
-	}
 	drop_useless_units(plan);
 	drop_useless_groups(plan);
 	bool accepted = is_accepted(plan);

@@ -13,9 +13,17 @@ struct step_route {
 	int cpu_from, cpu_to, node_from, node_to;
 	bool whole_node;	     /* also with the rules of a paper */
 	hwloc_const_bitmap_t within; /* subset of the node's CPUs; NULL: all */
+	bool below_cache;	     /* only those with the last-level cache of cpu_to */
 };
 
 NM_DEFINE_CLEANUP(struct hwloc_bitmap_s, hwloc_bitmap_free);
+
+static void keep_below_cache(const struct nm_topology *topology, int cpu_to, hwloc_bitmap_t cpus)
+{
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
+		if (topology->cpus[cpu].cache != topology->cpus[cpu_to].cache)
+			nm_must_do(hwloc_bitmap_clr(cpus, (unsigned)cpu));
+}
 
 static int build_target(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			const struct nm_snap_thread *thread, const struct step_route *route,
@@ -26,6 +34,8 @@ static int build_target(const struct nm_snapshot *snapshot, const struct nm_conf
 	nm_must_do(hwloc_bitmap_and(target, target, thread->allowed));
 	if (route->within)
 		nm_must_do(hwloc_bitmap_and(target, target, route->within));
+	if (route->below_cache)
+		keep_below_cache(snapshot->topology, route->cpu_to, target);
 	/* The papers move a thread to one CPU. */
 	if (config->rules.paper && !route->whole_node && route->cpu_to >= 0) {
 		unsigned cpu = (unsigned)route->cpu_to;
@@ -200,6 +210,7 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 			.node_from = move->node_from,
 			.node_to = move->node_to,
 			.within = move->within,
+			.below_cache = move->below_cache,
 		};
 		int r = step_build(snapshot, config, &snapshot->threads[move->thread], &route,
 				   &decision.steps[i]);

@@ -31,6 +31,49 @@ uint64_t nm_period_prime(uint64_t period, uint64_t maximum)
 	return prime;
 }
 
+uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
+{
+	switch (kind) {
+	case NM_EVENT_CLOCK:
+		return nm_period_prime(source->run_ns, NM_CLOCK_PERIOD_MAX);
+	case NM_EVENT_CYCLES:
+		return nm_period_prime((uint64_t)((double)source->run_ns * source->cycles_per_ns),
+				       NM_CYCLES_PERIOD_MAX);
+	default:
+		return nm_period_prime(source->faults, NM_FAULT_PERIOD_MAX);
+	}
+}
+
+/* Returns a period with about one hundred samples per second on a busy CPU. */
+static uint64_t default_period(const struct nm_event_word *word)
+{
+	switch (word->kind) {
+	case NM_EVENT_INSTRUCTIONS:
+		return 20000000;
+	case NM_EVENT_FLOPS:
+		return 5000000;
+	case NM_EVENT_DRAM:
+		return 500000;
+	case NM_EVENT_STORE:
+		return 100000;
+	default:
+		return word->period_multiple > 1 || word->aux ? 0x40000 : 1000;
+	}
+}
+
+/* IBS and SPE, which add randomness themselves, need no prime. */
+uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
+{
+	uint64_t base = word->period ? word->period : default_period(word);
+
+	base *= source->hardware_scale;
+	if (word->period_multiple > 1)
+		base -= base % word->period_multiple;
+	if (word->period_multiple > 1 || word->aux)
+		return base;
+	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
+}
+
 /* The cost is proportional to the rate: far above the cap, doubling once per interval would take
  * too long. */
 static uint64_t factor_for(double cost_share, double cap_share)

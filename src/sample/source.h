@@ -15,6 +15,14 @@
  * fewer may be due to waiting for its turn. */
 #define NM_STARVED_CHECKS 3U
 
+/* The largest periods: at least 20 samples per second of the clock, because the node of each thread
+ * must be known even during storms of page faults; otherwise what nm_event_attr() and
+ * nm_event_word_attr() accept. */
+#define NM_CLOCK_PERIOD_MAX (50 * NM_NSEC_PER_MSEC)
+#define NM_CYCLES_PERIOD_MAX 100000000000ULL
+#define NM_FAULT_PERIOD_MAX 1000000ULL
+#define NM_HARDWARE_PERIOD_MAX 1000000000000ULL
+
 /* As the kernel fills it on reading an event (PERF_FORMAT_TOTAL_TIME_*). */
 struct nm_event_count {
 	uint64_t value, enabled_ns, running_ns;
@@ -101,6 +109,10 @@ uint64_t nm_period_prime(uint64_t period, uint64_t maximum);
 /* Opens an event of a hardware list on a CPU, disabled; an SPE event by nm_source_open_spe(). */
 int nm_source_open_word(struct nm_source *source, const struct nm_event_word *word, int cpu,
 			struct nm_event_fds *ret);
+
+/* Opens the ring of a CPU with all its events, as far as that is possible; problems are noted. */
+void nm_ring_open(struct nm_source *source, unsigned cpu);
+void nm_ring_close(struct nm_source *source, struct nm_ring *ring);
 
 /* Closes both descriptors of an event; those that are negative are not open. */
 void nm_event_close(struct nm_platform *platform, struct nm_event_fds fds);

@@ -4,14 +4,6 @@
 
 #include "source.h"
 
-/* The largest periods: at least 20 samples per second of the clock, because the node of each thread
- * must be known even during storms of page faults; otherwise what nm_event_attr() and
- * nm_event_word_attr() accept. */
-#define CLOCK_PERIOD_MAX (50 * NM_NSEC_PER_MSEC)
-#define CYCLES_PERIOD_MAX 100000000000ULL
-#define FAULT_PERIOD_MAX 1000000ULL
-#define HARDWARE_PERIOD_MAX 1000000000000ULL
-
 /* The clock of a CPU is enabled at once and disabled only after calm intervals, so that bursts are
  * not missed. */
 #define BUSY_FROM_SHARE 0.05
@@ -19,56 +11,14 @@
 #define IDLE_INTERVALS 3U
 #define WHOLE_SHARE 0.99
 #define THIN_FAULTS                                                                                \
-	251U		 /* factor for first touches that are not needed: enough to show that they \
-			  * occur */
-#define RESTING_SCALE 8U /* factor on the periods of hardware events while nothing can be gained   \
-			  */
+	251U /* factor for first touches that are not needed: enough to show that they             \
+	      * occur */
+#define RESTING_SCALE                                                                              \
+	8U /* factor on the periods of hardware events while nothing can be gained                 \
+	    */
 #define THIN_RUN_NS                                                                                \
 	(40 * NM_NSEC_PER_MSEC) /* few samples suffice to determine the node of each               \
 				 * thread */
-
-uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
-{
-	switch (kind) {
-	case NM_EVENT_CLOCK:
-		return nm_period_prime(source->run_ns, CLOCK_PERIOD_MAX);
-	case NM_EVENT_CYCLES:
-		return nm_period_prime((uint64_t)((double)source->run_ns * source->cycles_per_ns),
-				       CYCLES_PERIOD_MAX);
-	default:
-		return nm_period_prime(source->faults, FAULT_PERIOD_MAX);
-	}
-}
-
-/* Returns a period with about one hundred samples per second on a busy CPU. */
-static uint64_t default_period(const struct nm_event_word *word)
-{
-	switch (word->kind) {
-	case NM_EVENT_INSTRUCTIONS:
-		return 20000000;
-	case NM_EVENT_FLOPS:
-		return 5000000;
-	case NM_EVENT_DRAM:
-		return 500000;
-	case NM_EVENT_STORE:
-		return 100000;
-	default:
-		return word->period_multiple > 1 || word->aux ? 0x40000 : 1000;
-	}
-}
-
-/* IBS and SPE, which add randomness themselves, need no prime. */
-uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
-{
-	uint64_t base = word->period ? word->period : default_period(word);
-
-	base *= source->hardware_scale;
-	if (word->period_multiple > 1)
-		base -= base % word->period_multiple;
-	if (word->period_multiple > 1 || word->aux)
-		return base;
-	return nm_period_prime(base, HARDWARE_PERIOD_MAX);
-}
 
 /* Multiplexed events make the kernel wake the CPU every few milliseconds. A starved one stays
  * enabled, to detect when it counts again. */
@@ -252,10 +202,10 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	if (loses_by_samples(source))
 		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
 	cost_share = damp_decrease(source, cost_share);
-	source->run_ns = nm_period_next(run_before, source->run_ns_configured, CLOCK_PERIOD_MAX,
+	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);
-	source->faults = nm_period_next(faults_before, source->faults_configured, FAULT_PERIOD_MAX,
-					cost_share, source->cap_share);
+	source->faults = nm_period_next(faults_before, source->faults_configured,
+					NM_FAULT_PERIOD_MAX, cost_share, source->cap_share);
 	if (source->run_ns != run_before)
 		apply_run(source);
 	if (source->faults != faults_before)

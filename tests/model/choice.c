@@ -40,7 +40,7 @@ static double rank_of(const struct nm_sim *sim, const struct nm_sim_task *task, 
 	return 0;
 }
 
-struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int cpu)
+struct nm_sim_task *nm_sim_choose(struct nm_sim *sim, struct nm_sim_task *task, int cpu)
 {
 	struct nm_sim_task *best = task;
 	int here = nm_sim_node_of(sim, task->cpu), node = nm_sim_node_of(sim, cpu);
@@ -59,5 +59,7 @@ struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *
 			best = other;
 		}
 	}
+	sim->figures.choices++;
+	sim->figures.chosen += best != task;
 	return best;
 }

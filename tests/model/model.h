@@ -265,7 +265,7 @@ double nm_sim_hit_ns(const struct nm_sim *sim);
 
 /* Returns the thread that moves to the CPU of another node: the waiting task, or one that the option
  * prefers of those whose CPUs are as crowded. */
-struct nm_sim_task *nm_sim_choose(const struct nm_sim *sim, struct nm_sim_task *task, int cpu);
+struct nm_sim_task *nm_sim_choose(struct nm_sim *sim, struct nm_sim_task *task, int cpu);
 
 /* ---- gather.c: cache-aware scheduling ---- */
 

@@ -109,7 +109,8 @@ int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
 	double accesses = task->did * 1e9 * (task->misses_per_kilo + task->hits_per_kilo) / 1000;
-	double more = fmin(accesses / MEMORY_PERIOD, MAX_SAMPLES_S * step_s);
+	double dense = sim->options.dense > 0 ? sim->options.dense : 1;
+	double more = dense * fmin(accesses / MEMORY_PERIOD, MAX_SAMPLES_S * step_s);
 	int r = 0;
 	for (unsigned n = events_due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
 		r = sample_access(sim, task);

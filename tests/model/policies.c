@@ -122,6 +122,9 @@ static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_o
 	if (figures->accesses > 0)
 		sum->local_share += figures->local_accesses / figures->accesses / runs;
 	sum->moves += (double)figures->moves / runs;
+	sum->choices += (double)figures->choices / runs;
+	sum->chosen += (double)figures->chosen / runs;
+	sum->samples += (double)figures->samples / runs;
 	sum->pages_moved += (double)figures->pages_moved / runs;
 	sum->decisions += (double)run->decisions / runs;
 	sum->improved += (double)run->improved / runs;
@@ -153,6 +156,8 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		options.cache_aware |= policy->cache_aware;
 		if (policy->choice != NM_SIM_CHOOSE_NONE)
 			options.choice = policy->choice;
+		if (policy->dense > 0)
+			options.dense = policy->dense;
 		struct nm_simulated run;
 		int r = nm_simulate(what->machine, what->workload, &options, config,
 				    what->decisions, &run);

@@ -15,6 +15,7 @@ struct nm_sim_policy {
 	enum nm_sim_placement placement;
 	bool numa_balancing, cache_aware;
 	enum nm_sim_choice choice; /* of the scheduler */
+	double dense;		   /* as in struct nm_sim_options */
 	const char *config; /* of the daemon; NULL: no daemon */
 	bool paper_rules;   /* the published rules, with a policy that no paper contains */
 	bool dtas;	    /* also with another selection than "dtas" */
@@ -45,7 +46,7 @@ struct nm_sim_case {
 struct nm_sim_outcome {
 	double time_s, computing_s, slowest_user_s;
 	double local_share;
-	double moves, pages_moved, decisions, improved, neutral, rolled_back, programs_ended;
+	double moves, choices, chosen, samples, pages_moved, decisions, improved, neutral, rolled_back, programs_ended;
 	uint64_t decisions_digest; /* of all runs */
 	bool all_ended; /* in every run, all users without `repeat` have finished, and there are
 			 * any */

@@ -172,6 +172,7 @@ struct nm_sim_options {
 	bool cache_aware;      /* the kernel gathers threads on the CPUs of one last-level cache
 				* (gather.c) */
 	enum nm_sim_choice choice;
+	double dense; /* samples of accesses per usual sample; 0: 1 */
 	/* Rate at which a thread is moved to another CPU although its own is free; a parameter,
 	 * because no value for real machines is known. 0: never. */
 	double wander_per_s;
@@ -209,6 +210,8 @@ struct nm_sim_figures {
 	uint64_t programs_ended, samples;
 	uint64_t users_ended; /* users without `repeat` whose last program has ended */
 	uint64_t moves;	      /* of threads to another node, for any reason */
+	/* Moves for which the scheduler had a choice, and those of another thread than without. */
+	uint64_t choices, chosen;
 	uint64_t pages_moved; /* by pages_move */
 	uint64_t pages_balanced; /* by kernel.numa_balancing */
 	uint64_t pages_returned; /* of both, to the node from which they came within a minute */

@@ -14,8 +14,8 @@
  *	TEXT ARGUMENTS ~ WORDS		fails if the text does not contain this; also !~, =, !=
  *	set KNOB ARGUMENTS = VALUE	changes it
  *	keep NAME = QUANTITY ...	later values are NAME, NAME+3, NAME-3 or NAME*0.5
- *	until CONDITION within 20	makes steps until it holds (SCRIPT_STEP); within 20s:
- *seconds each 5: STEPS			repeats the rest of the line
+ *	until CONDITION within 20	makes steps until it holds (SCRIPT_STEP); 20s are seconds
+ *	each 5: STEPS			repeats the rest of the line
  *
  * A number may end in K, M or G (of 1024), and begin with "node", "cpu" or "page"; 4-7 is two
  * numbers; the value EPERM is -EPERM. Arguments that are no numbers explain the others, or are read

@@ -141,6 +141,8 @@ TEST(test_words)
 		 true, 0},
 		{"10 default mapmax=99999999999999999999 kernelpagesize_kB=18014398509481984",
 		 false, false, false, true, 0},
+		{"10 default anon=1 kernelpagesize_kB=2", false, false, false, true, 0},
+		{"10 default anon=1 kernelpagesize_kB=12", false, false, false, true, 0},
 		{"10 default   anon=1  kernelpagesize_kB=4 ", false, false, false, false, 4096},
 	};
 

@@ -184,6 +184,16 @@ TEST(a_target_contains_only_proposed_cpus)
 	hwloc_bitmap_free(within);
 }
 
+TEST(a_target_below_a_cache_contains_its_cpus)
+{
+	struct nm_proposal proposal = single(0, 7);
+	proposal.moves[0].below_cache = true;
+	for (unsigned cpu = 0; cpu < 8; cpu++)
+		machine->topology->cpus[cpu].cache = (int)cpu;
+	build(&proposal, 1);
+	assert_target(&plan.decisions[0].steps[0], "7");
+}
+
 TEST(a_swap_must_fit_both_affinities)
 {
 	struct nm_proposal proposals[] = {swap(0, 3), single(1, 6)};

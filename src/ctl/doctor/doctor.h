@@ -37,7 +37,7 @@ struct nm_doctor_options {
 };
 
 /* Adds the findings to *ret. Returns 0 regardless of the findings, or a negative errno if /proc
- * cannot be read. Called by numa-migrctl. */
+ * cannot be read. */
 int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret);
 
 #endif

@@ -7,26 +7,6 @@
  * idle. */
 #define CROWD_GAIN 0.25
 
-unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b)
-{
-	const struct nm_cpu *cpu_a = &topology->cpus[a], *cpu_b = &topology->cpus[b];
-
-	if (a == b)
-		return 1;
-	if (cpu_a->node != cpu_b->node)
-		return nm_topology_distance(topology, cpu_a->node, cpu_b->node);
-	if (cpu_a->core >= 0 && cpu_a->core == cpu_b->core)
-		return 2;
-	return cpu_a->cache >= 0 && cpu_a->cache == cpu_b->cache ? 5 : 10;
-}
-
-double nm_task_load(const struct nm_task *task, size_t thread)
-{
-	double load = task->threads[thread].load;
-
-	return isnan(load) ? 1 : load;
-}
-
 static bool has_place(const struct nm_task *task, size_t thread)
 {
 	int cpu = task->threads[thread].cpu;

@@ -11,15 +11,17 @@
 
 #include "papers.h"
 
-/* Seconds over all runs. */
+/* Seconds over all runs, and means of what happened. */
 struct mean {
 	double value, error;
+	double moves, pages, samples_s, choices, chosen;
 };
 
 /* Change relative to the first row in percent. */
 struct line {
 	double simulated, error;
 	double least, most; /* over the workloads */
+	struct mean sums;   /* over the workloads */
 };
 
 static double change(double now, double before)
@@ -38,7 +40,8 @@ static double published(const struct papers_table *table, size_t row)
 /* ---- runs ---- */
 
 static int run_once(const struct papers_table *table, unsigned index, const struct papers_row *row,
-		    const struct nm_sim_machine *machine, const struct nm_sim_how *how, double *ret)
+		    const struct nm_sim_machine *machine, const struct nm_sim_how *how,
+		    struct mean *ret)
 {
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 	const struct nm_sim_case what = {.machine = machine, .workload = &workload, .how = *how};
@@ -46,30 +49,49 @@ static int run_once(const struct papers_table *table, unsigned index, const stru
 	int r = table->fill(table, index, &workload);
 	if (r == 0)
 		r = nm_sim_case_run(&what, &row->policy, &outcome);
-	if (r == 0)
-		*ret = table->slowest ? outcome.slowest_user_s : outcome.computing_s;
-	return r;
+	if (r < 0)
+		return r;
+	*ret = (struct mean){
+		.value = table->slowest ? outcome.slowest_user_s : outcome.computing_s,
+		.moves = outcome.moves,
+		.pages = outcome.pages_moved,
+		.samples_s = outcome.time_s > 0 ? outcome.samples / outcome.time_s : 0,
+		.choices = outcome.choices,
+		.chosen = outcome.chosen,
+	};
+	return 0;
+}
+
+static void add(struct mean *sum, const struct mean *one, double weight)
+{
+	sum->value += weight * one->value;
+	sum->moves += weight * one->moves;
+	sum->pages += weight * one->pages;
+	sum->samples_s += weight * one->samples_s;
+	sum->choices += weight * one->choices;
+	sum->chosen += weight * one->chosen;
 }
 
 static int run_all(const struct papers_table *table, unsigned index, const struct papers_row *row,
 		   const struct nm_sim_machine *machine, const struct nm_sim_how *how,
 		   struct mean *ret)
 {
-	double squares = 0, sum = 0;
+	double squares = 0;
+	struct mean sum = {0};
 	for (unsigned i = 0; i < how->runs; i++) {
 		struct nm_sim_how once = *how;
-		double time_s = 0;
+		struct mean one;
 		once.options.seed += i;
 		once.runs = 1;
-		int r = run_once(table, index, row, machine, &once, &time_s);
+		int r = run_once(table, index, row, machine, &once, &one);
 		if (r < 0)
 			return r;
-		sum += time_s / how->runs;
-		squares += time_s * time_s / how->runs;
+		add(&sum, &one, 1.0 / how->runs);
+		squares += one.value * one.value / how->runs;
 	}
-	*ret = (struct mean){.value = sum};
+	*ret = sum;
 	if (how->runs > 1)
-		ret->error = sqrt(fmax(squares - sum * sum, 0) / (how->runs - 1));
+		ret->error = sqrt(fmax(squares - sum.value * sum.value, 0) / (how->runs - 1));
 	return 0;
 }
 
@@ -89,6 +111,7 @@ static int add_workload(const struct papers_table *table, unsigned index,
 		double before_error = i > 0 ? now.value / base.value * base.error : 0;
 		lines[i].simulated += percent / table->workloads;
 		lines[i].error = 100 * hypot(now.error, before_error) / base.value;
+		add(&lines[i].sums, &now, 1.0 / table->workloads);
 		lines[i].least = fmin(lines[i].least, percent);
 		lines[i].most = fmax(lines[i].most, percent);
 	}
@@ -106,7 +129,12 @@ static void print_line(const struct papers_table *table, size_t row, const struc
 		printf("%11s ", "-");
 	else
 		printf("%+11.1f ", percent);
-	printf("%+11.1f %8.1f\n", line->simulated, error);
+	printf("%+11.1f %8.1f %9.0f %9.0f %9.0f", line->simulated, error, line->sums.moves,
+	       line->sums.pages, line->sums.samples_s);
+	if (line->sums.choices > 0)
+		printf(" (the rule chose another thread in %.0f of %.0f moves)", line->sums.chosen,
+		       line->sums.choices);
+	putchar('\n');
 }
 
 static void print_markdown(const struct papers_table *table, const struct line *lines)
@@ -127,7 +155,7 @@ static int run_table(const struct papers_table *table, const struct nm_sim_how *
 	struct line lines[PAPERS_ROWS_MOST];
 	int r = nm_sim_machine_by_name(table->machine, &machine);
 	for (size_t i = 0; i < table->nr_rows; i++)
-		lines[i] = (struct line){.least = INFINITY, .most = -INFINITY};
+		lines[i] = (struct line){.least = INFINITY, .most = -INFINITY, .sums = {0}};
 	for (unsigned i = 0; i < table->workloads && r == 0; i++)
 		r = add_workload(table, i, machine, how, lines);
 	if (r < 0)
@@ -136,9 +164,10 @@ static int run_table(const struct papers_table *table, const struct nm_sim_how *
 		print_markdown(table, lines);
 		return 0;
 	}
-	printf("%s: change of the time of %s\n%-28s %11s %11s %8s\n", table->title,
+	printf("%s: change of the time of %s\n%-28s %11s %11s %8s %9s %9s %9s\n", table->title,
 	       table->slowest ? "the slowest user" : "all programs", "", "PUBLISHED %",
-	       "SIMULATED %", table->workloads > 1 ? "RANGE/2" : "+/-");
+	       "SIMULATED %", table->workloads > 1 ? "RANGE/2" : "+/-", "MOVES", "PAGES",
+	       "SAMPLES/S");
 	for (size_t i = 0; i < table->nr_rows; i++)
 		print_line(table, i, &lines[i]);
 	(void)fflush(stdout);
@@ -170,8 +199,8 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	struct nm_sim_how how = {
-		.runs = 5, .options = {.seed = 1, .wander_per_s = NM_SIM_WANDER_USUAL}};
+	struct nm_sim_how how = {.runs = 5,
+				 .options = {.seed = 1, .wander_per_s = NM_SIM_WANDER_USUAL}};
 	bool markdown = false;
 	for (int c; (c = getopt(argc, argv, "mr:s:w:")) != -1;) {
 		if (c == 'm')

@@ -60,6 +60,33 @@ static const struct papers_row kmaf_rows[] = {
 	KERNEL_AND("kmaf (ours)", OUR("kmaf") EXCLUSIVE),
 };
 
+/* How often threads are mapped, and from how many samples. */
+#define MAPPED(label, times, seconds)                                                              \
+	{.policy = {.name = (label),                                                               \
+		    .config = PAPER("policy = \"kmaf-paper\";")                                      \
+			    EXCLUSIVE " parameters: { mapping_s = " seconds "; };",                \
+		    .dense = (times)}}
+static const struct papers_row rate_rows[] = {
+	SYSTEM,
+	MAPPED("1x, every 0.1 s", 1, "0.1"),
+	MAPPED("1x, every 1 s", 1, "1.0"),
+	MAPPED("1x, every 10 s", 1, "10.0"),
+	MAPPED("10x, every 0.1 s", 10, "0.1"),
+	MAPPED("10x, every 1 s", 10, "1.0"),
+	MAPPED("10x, every 10 s", 10, "10.0"),
+	MAPPED("50x, every 0.1 s", 50, "0.1"),
+	MAPPED("50x, every 1 s", 50, "1.0"),
+	MAPPED("50x, every 10 s", 50, "10.0"),
+	IN_ORDER,
+};
+
+/* Without caches all threads of a program have one intensity. */
+static const struct papers_row intensity_rows[] = {
+	SYSTEM,
+	DAEMON("IMAR2", IMAR2("product")),
+	DAEMON("IMAR2 I", IMAR2("intensity")),
+};
+
 static const struct papers_row kmlb_rows[] = {
 	SYSTEM,
 	DAEMON("total min", BALANCE("total_min")),
@@ -278,6 +305,9 @@ const struct papers_table papers_tables[] = {
 	{ALONE_ON("x7550-4x8-llc", "kmaf-llc", NM_ARRAY_SIZE(nas)), ROWS(kmaf_rows), .published = {0, -13.8, -15.3, -6.4, -2.0}},
 	{MIX_ON("e5620-2x4-llc", "kmlb-llc", 1), ROWS(kmlb_rows), .published = {0, -4.02, -3.98, -4.35, -19.65, -16.79, -15.04}},
 	{MANY_ON("o6320-4x8-llc", "exclusivity-llc"), ROWS(exclusivity_rows), .published = {0, 0, -11.1, -10.7}},
+	{ALONE_ON("x7550-4x8-llc", "kmaf-rate", NM_ARRAY_SIZE(nas)), ROWS(rate_rows), .published = {0, -13.8}},
+	{USERS("intensity", "without caches", "x7550-4x8", 8, 0), .slowest = true, ROWS(intensity_rows), .published = {2158, 1658, 1744}},
+	{USERS("intensity", "with caches", "x7550-4x8-llc", 8, 0), .slowest = true, ROWS(intensity_rows), .published = {2158, 1658, 1744}},
 	{MIX("choice", 1), ROWS(choice_kmlb_rows), .published = {0, -4.02, -3.98, -4.35}},
 	{MANY("choice"), ROWS(choice_exclusivity_rows), .published = {0, -10.7}},
 	{MIX_ON("e5620-2x4-llc", "choice-llc", 1), ROWS(choice_kmlb_rows), .published = {0, -4.02, -3.98, -4.35}},

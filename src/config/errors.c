@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
+#include <string.h>
 
+#include "numa-migrd/base.h"
 #include "parse.h"
 
 #define MAX_ERRORS 100
+#define FOUND_BYTES 96
 
 static void append(struct nm_config_errors *errors, char *text)
 {
@@ -44,6 +47,46 @@ void nm_report_warning(struct nm_report *report, unsigned line, const char *form
 	nm_autofree char *warning = NULL;
 	nm_must_do(asprintf(&warning, "warning: %s", sentence));
 	append(report->warnings, with_place(report, line, warning));
+}
+
+/* Formats a value for a message: a number as in the file, a string in quotes, "a group", … */
+static void describe_value(const config_setting_t *value, char out[FOUND_BYTES])
+{
+	char text[FOUND_BYTES - 2];
+	switch (config_setting_type(value)) {
+	case CONFIG_TYPE_GROUP:
+		(void)snprintf(out, FOUND_BYTES, "%s",
+			       config_setting_length(value) > 0 ? "a group" : "an empty group");
+		break;
+	case CONFIG_TYPE_ARRAY:
+	case CONFIG_TYPE_LIST:
+		(void)snprintf(out, FOUND_BYTES, "a list");
+		break;
+	case CONFIG_TYPE_BOOL:
+		(void)snprintf(out, FOUND_BYTES, "%s",
+			       config_setting_get_bool(value) ? "true" : "false");
+		break;
+	case CONFIG_TYPE_STRING:
+		(void)nm_escape(text, sizeof(text), config_setting_get_string(value),
+				strlen(config_setting_get_string(value)));
+		(void)snprintf(out, FOUND_BYTES, "\"%s\"", text);
+		break;
+	case CONFIG_TYPE_FLOAT:
+		(void)snprintf(out, FOUND_BYTES, "%.15g", config_setting_get_float(value));
+		break;
+	default:
+		(void)snprintf(out, FOUND_BYTES, "%lld", config_setting_get_int64(value));
+		break;
+	}
+}
+
+void nm_report_value(struct nm_report *report, const char *path, const config_setting_t *value,
+		     const char *allowed)
+{
+	char found[FOUND_BYTES];
+	describe_value(value, found);
+	nm_report_error(report, config_setting_source_line(value), "%s: found %s, allowed: %s",
+			path, found, allowed);
 }
 
 int nm_report_result(struct nm_report *report)
