@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Ticks and commands of an administrator, one by one, with simulated time. */
+/*
+ * Ticks and commands of an administrator, one by one, with simulated time. Process 100 runs away
+ * from its memory, and 101 near it. Commands are quantities: "pause = 0" performs it, and checks
+ * its result.
+ */
 #define SET_UP set_up
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
-
-#include <math.h>
 
 #include "dump_fixture.h"
 #include "fake_mover.h"
 #include "ticks_fixture.h"
 
-#define USER 1000
+#include "../support/script.h"
 
 static struct world *world;
 static struct nm_daemon *service;
 static int kept_stderr;
+static struct nm_platform_ops changed_ops;
+static const struct nm_platform_ops *kept_ops; /* NULL: not changed */
+static char answer[512];		       /* of the last reload */
 
 static void open_daemon(void)
 {
@@ -32,6 +37,7 @@ static int set_up(void **state)
 	(void)state;
 	world = world_new();
 	fake_mover = (struct fake_mover){0};
+	kept_ops = NULL;
 	world_worker(world, 100, 1);
 	world_worker(world, 101, 0);
 	fake_sleep(world->fake, 60000);
@@ -54,32 +60,94 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void ticks(unsigned count)
+/* ---- ticks ---- */
+
+WORD(tick)
 {
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < U(0); i++)
 		assert_int_equal(nm_tick(service), 0);
 }
 
 static bool tick_until_moved(uint32_t tid)
 {
 	for (unsigned i = 0; i < 30 && !world_moved(world, tid); i++)
-		ticks(1);
+		assert_int_equal(nm_tick(service), 0);
 	return world_moved(world, tid);
 }
 
-/* The kernel moves the worker away from its memory again if its affinity permits. */
-static void drift_away(void)
+/* Whether it is on the node of its memory after 30 ticks at most. */
+QUANTITY(moves, tick_until_moved(U(0)))
+QUANTITY(moved, world_moved(world, U(0)))
+QUANTITY(narrow, fake_trace(world->fake) != NULL)
+KNOB(processor, fake_get(world->fake, U(0))->processor)
+QUANTITY(affinity, fake_get(world->fake, U(0))->mask)
+ACTION(pin, fake_pin(world->fake, U(0), fake_cpus(U(1), U(2))))
+ACTION(clone, fake_clone(world->fake, U(0), U(1)))
+
+WORD(restart)
 {
-	assert_null(fake_trace(world->fake));
-	fake_get(world->fake, 100)->processor = 0;
+	close_daemon();
+	open_daemon();
 }
 
-/* NULL: not in the status. */
+/* The kernel moves the worker away from its memory again if its affinity permits. */
+#define DRIFT_AWAY "narrow = 0; set processor 100 = 0; "
+
+/* ---- commands ---- */
+
+static int reload(char *error, size_t size)
+{
+	return nm_command_reload(service, error, size);
+}
+
+QUANTITY(pause, nm_command_pause(service))
+QUANTITY(resume, nm_command_resume(service))
+QUANTITY(dry_run, nm_command_set_dry_run(service, U(0)))
+QUANTITY(release, nm_command_release(service, U(0)))
+QUANTITY(manage, nm_command_manage(service, U(0)))
+QUANTITY(raise_control, nm_command_raise_control(service, U(0), U(1)))
+QUANTITY(reload, (answer[0] = '\0', reload(answer, sizeof(answer))))
+KNOB(started_dry, service->options.dry_run)
+KNOB(configured_dry, service->config->general.dry_run)
+KNOB(balancing, service->machine.balancing)
+KNOB(policy, service->config->threads.policy)
+NAMES(policy, {"auto", NM_POLICY_AUTO})
+KNOB(inject, service->config->sampling.inject)
+NAMES(inject, {"none", NM_INJECT_NONE})
+
+/* Writes settings, in which "|" stands for ";". */
+WORD(write)
+{
+	char text[512];
+	snprintf(text, sizeof(text), WORLD_SETTINGS "%s\n", step_rest(step));
+	for (char *at = text; (at = strchr(at, '|')); at++)
+		*at = ';';
+	world_configure(world, text);
+}
+
+/* To the last reload. */
+TEXT(answer, answer)
+
+/* The topology cannot be read when everything is opened again. */
+ACTION(break_topology, service->options.topology.xml_path = "/nonexistent.xml")
+
+WORD(mend_topology)
+{
+	service->options.topology.xml_path = world->xml;
+	assert_int_equal(nm_pipeline_open(service), 0);
+}
+
+/* ---- what is shown ---- */
+
+TEXT(log, world_logged(world))
+
 static const char *status(const char *name)
 {
 	show_document(nm_command_dump(service), "status");
 	return shown_text(0, name);
 }
+
+TEXT(status, status(step->word[0]))
 
 static double status_number(const char *name)
 {
@@ -87,21 +155,37 @@ static double status_number(const char *name)
 	return shown_number(0, name);
 }
 
-TEST(a_tick_watches_before_it_acts)
+static size_t rows_of(const char *section)
 {
-	ticks(3); /* the warm-up */
-	assert_true(status_number("decisions") == 0);
-	assert_true(status_number("threads_managed") == 2);
-	assert_true(status_number("threads_measured") == 2);
-	assert_non_null(status("threads_undersampled"));
-	assert_true(status_number("intervals") == 3);
-	assert_true(fabs(status_number("local_share") - 0.5) < 0.01);
-	assert_true(tick_until_moved(100));
-	assert_false(world_moved(world, 101));
-	assert_true(status_number("decisions") == 1);
-	assert_true(status_number("moves_applied") == 1);
-	assert_true(status_number("threads_assigned") == 1);
+	show_document(nm_command_dump(service), section);
+	return shown.rows;
 }
+
+QUANTITY(number, status_number(step->word[0]))
+QUANTITY(rows, rows_of(step->word[0]))
+QUANTITY(events, world->perf.open_count)
+QUANTITY(has_source, service->pipeline.source != NULL)
+QUANTITY(wakeup_s, nm_loop_wakeup_s(service))
+QUANTITY(movers, fake_mover.alive)
+QUANTITY(movers_configured, fake_mover.configured)
+
+/* ---- ticks ---- */
+
+/* The warm-up takes three. */
+SCRIPT(a_tick_watches_before_it_acts,
+       "tick 3; number decisions = 0; number threads_managed = 2; number threads_measured = 2",
+       "status threads_undersampled != none; number intervals = 3",
+       "number local_share in 0.49..0.51; moves 100 = 1; moved 101 = 0; number decisions = 1",
+       "number moves_applied = 1; number threads_assigned = 1")
+
+static void change_ops(struct nm_platform_ops ops)
+{
+	kept_ops = world->platform.ops;
+	changed_ops = ops;
+	world->platform.ops = &changed_ops;
+}
+
+ACTION(restore_calls, world->platform.ops = kept_ops)
 
 static void count_workers(struct nm_platform *platform, struct nm_worker_counts *ret)
 {
@@ -109,504 +193,305 @@ static void count_workers(struct nm_platform *platform, struct nm_worker_counts 
 	*ret = (struct nm_worker_counts){.given_up = 7, .stuck = 2};
 }
 
-TEST(stuck_workers_are_shown)
+WORD(stick_workers)
 {
 	struct nm_platform_ops ops = *world->platform.ops;
-	const struct nm_platform_ops *before = world->platform.ops;
-	ticks(1);
-	assert_true(status_number("workers_given_up") == 0);
 	ops.worker_counts = count_workers;
-	world->platform.ops = &ops;
-	unsigned long long given_up = (unsigned long long)status_number("workers_given_up");
-	unsigned long long stuck = (unsigned long long)status_number("workers_stuck");
-	world->platform.ops = before;
-	assert_int_equal(given_up, 7);
-	assert_int_equal(stuck, 2);
+	change_ops(ops);
 }
+
+SCRIPT(stuck_workers_are_shown,
+       "tick 1; number workers_given_up = 0; stick_workers; number workers_given_up = 7",
+       "number workers_stuck = 2; restore_calls")
 
 /* Anyone may read the status, and the seed would make draws predictable. */
 /* SECURITY: seed */
-TEST(a_status_has_no_seed)
-{
-	ticks(2);
-	assert_non_null(status("policy"));
-	assert_null(status("seed"));
-}
+SCRIPT(a_status_has_no_seed, "tick 2; status policy != none; status seed = none")
 
-TEST(a_verdict_follows)
-{
-	assert_true(tick_until_moved(100));
-	ticks(15);
-	assert_true(status_number("verdicts_improved") == 1);
-	assert_true(status_number("local_share") > 0.9);
-	assert_true(world_moved(world, 100));
-	world_assert_logged(world, "improved");
-}
+SCRIPT(a_verdict_follows,
+       "moves 100 = 1; tick 15; number verdicts_improved = 1; number local_share > 0.9",
+       "moved 100 = 1; log ~ improved")
 
-TEST(an_affinity_changed_by_its_owner_is_kept)
-{
-	assert_true(tick_until_moved(100));
-	fake_pin(world->fake, 100, fake_cpus(0, 2));
-	ticks(40);
-	assert_int_equal(fake_get(world->fake, 100)->mask, fake_cpus(0, 2));
-	assert_true(status_number("decisions") == 1);
-}
+SCRIPT(an_affinity_changed_by_its_owner_is_kept,
+       "moves 100 = 1; pin 100 0-2; tick 40; affinity 100 = 7; number decisions = 1")
 
-TEST(a_pause_restores_and_stops_decisions)
-{
-	assert_true(tick_until_moved(100));
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_null(fake_trace(world->fake));
-	assert_int_equal(world->perf.open_count, 0);
-	assert_int_equal(nm_command_pause(service), 0); /* again */
-	assert_string_equal(status("paused"), "true");
-	assert_null(status("threads_assigned"));
-	ticks(30);
-	assert_null(fake_trace(world->fake));
-	assert_int_equal(nm_command_resume(service), 0);
-	assert_int_equal(nm_command_resume(service), 0);
-	drift_away();
-	assert_true(tick_until_moved(100));
-	world_assert_logged(world, "Paused: all affinities restored");
-	world_assert_logged(world, "Resumed");
-}
+/* ---- pause, dry run, trial ---- */
 
-static void assert_rows(const char *section, size_t rows)
-{
-	show_document(nm_command_dump(service), section);
-	assert_int_equal(shown.rows, rows);
-}
+SCRIPT(a_pause_restores_and_stops_decisions,
+       "moves 100 = 1; pause = 0; narrow = 0; events = 0; pause = 0; status paused = true",
+       "status threads_assigned = none; tick 30; narrow = 0; resume = 0; resume = 0",
+       DRIFT_AWAY "moves 100 = 1; log ~ Paused: all affinities restored; log ~ Resumed")
 
-TEST(a_pause_shows_earlier_state_only)
-{
-	assert_true(tick_until_moved(100));
-	assert_string_equal(status("paused"), "false");
-	assert_string_equal(status("version"), NM_VERSION);
-	assert_string_not_equal(status("source"), "none");
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_string_equal(status("paused"), "true");
-	assert_string_equal(status("source"), "none");
-	assert_rows("nodes", 0);
-	assert_rows("processes", 0);
-	assert_rows("threads", 0);
-	assert_rows("decisions", 1);
-	assert_shown(1, "tid", "100");
-	assert_int_equal(nm_command_resume(service), 0);
-	assert_rows("nodes", NODES);
-	assert_null(shown_text(1, "access_share")); /* no interval yet */
-}
+SCRIPT(a_pause_shows_earlier_state_only,
+       "moves 100 = 1; status paused = false; status version = " NM_VERSION "; rows nodes = 2",
+       "pause = 0; status paused = true; status source = none; rows nodes = 0; rows processes = 0",
+       "rows threads = 0; rows decisions = 1; shown 1 tid = 100; resume = 0; rows nodes = 2",
+       "shown 1 access_share = none") /* no interval yet */
 
-static bool is_dry_run(void)
-{
-	return strcmp(status("dry_run"), "true") == 0;
-}
+/* In the row of the section that was counted last. */
+TEXT(shown, shown_text(U(0), step->word[1]))
 
-TEST(a_dry_run_can_be_asked_for)
-{
-	assert_true(tick_until_moved(100));
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	assert_true(is_dry_run());
-	assert_null(fake_trace(world->fake)); /* every affinity is restored */
-	drift_away();
-	assert_false(tick_until_moved(100));
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false), 0);
-	assert_false(is_dry_run());
-	assert_true(tick_until_moved(100));
-	service->options.dry_run = true; /* as at the start */
-	assert_int_equal(nm_command_set_dry_run(service, false), -EPERM);
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	service->options.dry_run = false;
-	world_assert_logged(world, "Dry run: all affinities restored");
-	world_assert_logged(world, "Dry run ended");
-}
+/* A dry run since the start cannot be ended. */
+SCRIPT(a_dry_run_can_be_asked_for,
+       "moves 100 = 1; dry_run 1 = 0; status dry_run = true; " DRIFT_AWAY "moves 100 = 0",
+       "dry_run 1 = 0; dry_run 0 = 0; status dry_run = false; moves 100 = 1; set started_dry = 1",
+       "dry_run 0 = EPERM; dry_run 1 = 0; set started_dry = 0",
+       "log ~ Dry run: all affinities restored; log ~ Dry run ended")
 
 /* A dry run by command ends by command. */
-TEST(a_configured_dry_run_is_ended_there_only)
-{
-	service->config->general.dry_run = true;
-	assert_int_equal(nm_command_set_dry_run(service, false), -EACCES);
-	assert_true(is_dry_run());
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false), -EACCES);
-	assert_true(is_dry_run());
-	service->config->general.dry_run = false;
-	assert_int_equal(nm_command_set_dry_run(service, false), 0);
-	assert_false(is_dry_run());
-}
+SCRIPT(a_configured_dry_run_is_ended_there_only,
+       "set configured_dry = 1; dry_run 0 = EACCES; status dry_run = true; dry_run 1 = 0",
+       "dry_run 0 = EACCES; status dry_run = true; set configured_dry = 0; dry_run 0 = 0",
+       "status dry_run = false")
 
-/* While paused it is only stored, and a reload resets it to the configuration. */
-/* The topology cannot be read when everything is opened again. */
-static void break_topology(bool broken)
-{
-	service->options.topology.xml_path = broken ? "/nonexistent.xml" : world->xml;
-	if (!broken)
-		assert_int_equal(nm_pipeline_open(service), 0);
-}
+SCRIPT(a_dry_run_that_does_not_end_is_not_logged_as_ended,
+       "dry_run 1 = 0; break_topology; dry_run 0 < 0; log !~ Dry run ended",
+       "log ~ Dry run not ended: ; mend_topology")
 
-TEST(a_dry_run_that_does_not_end_is_not_logged_as_ended)
-{
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	break_topology(true);
-	assert_true(nm_command_set_dry_run(service, false) < 0);
-	world_assert_not_logged(world, "Dry run ended");
-	world_assert_logged(world, "Dry run not ended: ");
-	break_topology(false);
-}
+SCRIPT(a_dry_run_that_does_not_begin_is_not_logged_as_begun,
+       "break_topology; dry_run 1 < 0; log !~ Dry run: ; log ~ Dry run not begun: ",
+       "mend_topology")
 
-TEST(a_dry_run_that_does_not_begin_is_not_logged_as_begun)
-{
-	break_topology(true);
-	assert_true(nm_command_set_dry_run(service, true) < 0);
-	world_assert_not_logged(world, "Dry run: ");
-	world_assert_logged(world, "Dry run not begun: ");
-	break_topology(false);
-}
+SCRIPT(a_reload_that_fails_is_not_logged_as_one,
+       "write general: { dry_run = true| }|; break_topology; reload < 0",
+       "log !~ Configuration reloaded; log ~ Configuration not applied: ; mend_topology")
 
-TEST(a_reload_that_fails_is_not_logged_as_one)
-{
-	char error[256] = "";
-	world_configure(world, "general: { dry_run = true; };\n");
-	break_topology(true);
-	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
-	world_assert_not_logged(world, "Configuration reloaded");
-	world_assert_logged(world, "Configuration not applied: ");
-	break_topology(false);
-}
-
-TEST(decisions_are_not_logged_as_carried_out_in_a_pause)
-{
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false), 0);
-	world_assert_not_logged(world, "decisions are carried out");
-	world_assert_logged(world, "Dry run ended: decisions will be carried out");
-	assert_int_equal(nm_command_resume(service), 0);
-}
+/* It is only stored. */
+SCRIPT(decisions_are_not_logged_as_carried_out_in_a_pause,
+       "dry_run 1 = 0; pause = 0; dry_run 0 = 0; log !~ decisions are carried out",
+       "log ~ Dry run ended: decisions will be carried out; resume = 0")
 
 /* Nothing happened: nothing is logged. */
-TEST(a_second_command_logs_nothing)
+SCRIPT(a_second_command_logs_nothing,
+       "resume = 0; manage 100 = 0; raise_control 0 0 = 0; log !~ Resumed",
+       "log !~ is managed again")
+
+SCRIPT(a_trial_ends_with_a_dry_run,
+       "raise_control 60 50 = 0; dry_run 1 = 0; log ~ Trial ended early (dry run): ",
+       "raise_control 60 50 = EROFS; dry_run 0 = 0; raise_control 60 50 = 0")
+
+static bool trial_has_result(void)
 {
-	assert_int_equal(nm_command_resume(service), 0);
-	assert_int_equal(nm_command_manage(service, 100), 0);
-	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
-	world_assert_not_logged(world, "Resumed");
-	world_assert_not_logged(world, "is managed again");
+	show_document(nm_command_dump(service), "trial");
+	return strstr(shown_text(0, "result"), "managed units") != NULL;
 }
 
-TEST(a_trial_ends_with_a_dry_run)
-{
-	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	world_assert_logged(world, "Trial ended early (dry run): ");
-	assert_int_equal(nm_command_raise_control(service, 60, 50), -EROFS);
-	assert_int_equal(nm_command_set_dry_run(service, false), 0);
-	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
-}
+QUANTITY(trial_has_result, trial_has_result())
 
 /* Its result stays. */
-TEST(a_trial_ends_with_a_pause)
+SCRIPT(a_trial_ends_with_a_pause,
+       "raise_control 60 50 = 0; pause = 0; log ~ Trial ended early (paused): no comparison: ",
+       "raise_control 60 50 = EAGAIN; raise_control 0 0 = 0; trial_has_result = 1",
+       "shown 0 remaining_s = 0; resume = 0; trial_has_result = 1; shown 0 remaining_s = 0")
+
+/* ---- reload ---- */
+
+SCRIPT(a_dry_run_outlives_a_pause_but_no_reload,
+       "pause = 0; dry_run 1 = 0; resume = 0; moves 100 = 0; reload = 0; status dry_run = false",
+       "moves 100 = 1")
+
+/* The old settings stay in force. */
+SCRIPT(an_invalid_file_is_rejected_with_its_line,
+       "write verify: { control_percent = -1|\n controlpercent = 5| }|; reload < 0",
+       "answer ~ numa-migrd.conf:3:; answer ~ \n; answer ~ numa-migrd.conf:4:; short_answer = 0",
+       "moves 100 = 1")
+
+static size_t short_answer(void)
 {
-	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
-	assert_int_equal(nm_command_pause(service), 0);
-	world_assert_logged(world, "Trial ended early (paused): no comparison: ");
-	assert_int_equal(nm_command_raise_control(service, 60, 50), -EAGAIN);
-	assert_int_equal(nm_command_raise_control(service, 0, 0), 0);
-	for (unsigned turn = 0; turn < 2; turn++) {
-		show_document(nm_command_dump(service), "trial");
-		assert_non_null(strstr(shown_text(0, "result"), "managed units"));
-		assert_shown(0, "remaining_s", "0");
-		assert_int_equal(nm_command_resume(service), 0);
-	}
+	char small[8] = "";
+	assert_true(reload(small, sizeof(small)) < 0);
+	return strlen(small);
 }
 
-TEST(a_dry_run_outlives_a_pause_but_no_reload)
-{
-	char error[256] = "";
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	assert_int_equal(nm_command_resume(service), 0);
-	assert_false(tick_until_moved(100));
-	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
-	assert_string_equal(error, "");
-	assert_false(is_dry_run());
-	assert_true(tick_until_moved(100));
-}
+/* The length of an answer of which no line fits. */
+QUANTITY(short_answer, short_answer())
+ACTION(chmod, assert_int_equal(chmod(world->config, (mode_t)strtoul(step->word[0], NULL, 8)), 0))
 
-TEST(an_invalid_file_is_rejected_with_its_line)
+WORD(make_link)
 {
-	char error[512] = "", small[8] = "";
-	world_configure(world, WORLD_SETTINGS
-			"verify: { control_percent = -1;\n controlpercent = 5; };\n");
-	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
-	assert_non_null(strstr(error, "numa-migrd.conf:3:"));
-	assert_non_null(strstr(error, "\n"));
-	assert_non_null(strstr(error, "numa-migrd.conf:4:"));
-	assert_true(nm_command_reload(service, small, sizeof(small)) < 0);
-	assert_string_equal(small, "");	    /* no line fits */
-	assert_true(tick_until_moved(100)); /* the old settings stay in force */
-}
-
-/* Start and reload accept only a file that root or the user of the daemon can write. */
-/* SECURITY: administrator, configuration */
-TEST(a_file_writable_by_others_is_refused_at_reload)
-{
-	char error[512] = "", path[FIXTURE_PATH], elsewhere[FIXTURE_PATH];
-	world_configure(world, WORLD_SETTINGS "general: { dry_run = true; };\n");
-	assert_int_equal(chmod(world->config, 0666), 0);
-	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -EPERM);
-	assert_non_null(strstr(error, "must belong to root"));
-	assert_false(is_dry_run());
-	assert_int_equal(chmod(world->config, 0644), 0);
-
+	char path[FIXTURE_PATH], elsewhere[FIXTURE_PATH];
 	snprintf(path, sizeof(path), "%s", world->config);
 	snprintf(elsewhere, sizeof(elsewhere), "%.200s.else", path);
 	assert_int_equal(rename(path, elsewhere), 0);
 	assert_int_equal(symlink(elsewhere, path), 0);
-	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -ELOOP);
-	assert_false(is_dry_run());
-	assert_true(tick_until_moved(100));
 }
 
-TEST(a_release_lasts_until_exit)
+/* Start and reload accept only a file that root or the user of the daemon can write. */
+/* SECURITY: administrator, configuration */
+SCRIPT(a_file_writable_by_others_is_refused_at_reload,
+       "write general: { dry_run = true| }|; chmod 0666; reload = EPERM",
+       "answer ~ must belong to root; status dry_run = false; chmod 0644; make_link; reload = "
+       "ELOOP",
+       "status dry_run = false; moves 100 = 1")
+
+/* ---- release ---- */
+
+SCRIPT(a_release_lasts_until_exit,
+       "moves 100 = 1; release 100 = 0; " DRIFT_AWAY "moves 100 = 0; release 4711 = ESRCH",
+       "log ~ Released PID 100")
+
+/* Before its first sample, or without sampling. 102 is the number of a thread. */
+SCRIPT(an_unsampled_process_can_be_released,
+       "release 100 = 0; moves 100 = 0; clone 100 102; release 102 = ESRCH")
+
+SCRIPT(a_second_release_succeeds,
+       "release 100 = 0; release 100 = 0; pause = 0; release 100 = 0; release 100 = 0; pause = 0",
+       "manage 100 = 0; manage 100 = 0; resume = 0")
+
+SCRIPT(a_release_while_paused,
+       "pause = 0; release 4711 = ESRCH; release 100 = 0; resume = 0; " DRIFT_AWAY,
+       "moves 100 = 0; pause = 0; manage 100 = 0; manage 100 = 0; manage 4711 = ESRCH; restart",
+       "moves 100 = 1")
+
+SCRIPT(a_release_outlives_restart_and_pause,
+       "tick 2; release 100 = 0; restart; moves 100 = 0; pause = 0; resume = 0; moves 100 = 0")
+
+ACTION(save, nm_runtime_save(service))
+ACTION(directory, fixture_directory(world->root, step->word[0]))
+
+static unsigned count_logged(const char *words)
 {
-	assert_true(tick_until_moved(100));
-	assert_int_equal(nm_command_release(service, 100), 0);
-	drift_away();
-	assert_false(tick_until_moved(100));
-	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
-	world_assert_logged(world, "Released PID 100");
+	unsigned count = 0;
+	for (const char *at = world_logged(world); (at = strstr(at, words)); at++)
+		count++;
+	return count;
 }
 
-/* Before its first sample, or without sampling. */
-TEST(an_unsampled_process_can_be_released)
-{
-	assert_int_equal(nm_command_release(service, 100), 0);
-	assert_false(tick_until_moved(100));
-	fake_clone(world->fake, 100, 102);
-	assert_int_equal(nm_command_release(service, 102), -ESRCH); /* a thread's number */
-}
+QUANTITY(unwritten, count_logged("not written"))
 
-TEST(a_second_release_succeeds)
-{
-	for (unsigned turn = 0; turn < 4; turn++) {
-		assert_int_equal(nm_command_release(service, 100), 0);
-		if (turn == 1) /* and while it is paused */
-			assert_int_equal(nm_command_pause(service), 0);
-	}
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_manage(service, 100), 0);
-	assert_int_equal(nm_command_manage(service, 100), 0);
-	assert_int_equal(nm_command_resume(service), 0);
-}
+SCRIPT(unwritable_marks_are_reported_once,
+       "tick 2; directory given-back.new/in-the-way; release 100 = 0",
+       "log ~ given-back in the runtime directory not written; save; unwritten = 1")
 
-TEST(a_release_while_paused)
-{
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
-	assert_int_equal(nm_command_release(service, 100), 0);
-	assert_int_equal(nm_command_resume(service), 0);
-	drift_away();
-	assert_false(tick_until_moved(100));
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_manage(service, 100), 0);
-	assert_int_equal(nm_command_manage(service, 100), 0); /* again */
-	assert_int_equal(nm_command_manage(service, 4711), -ESRCH);
-	close_daemon(); /* also after a restart */
-	open_daemon();
-	assert_true(tick_until_moved(100));
-}
-
-TEST(a_release_outlives_restart_and_pause)
-{
-	ticks(2);
-	assert_int_equal(nm_command_release(service, 100), 0);
-	close_daemon();
-	open_daemon();
-	assert_false(tick_until_moved(100));
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_resume(service), 0);
-	assert_false(tick_until_moved(100));
-}
-
-TEST(unwritable_marks_are_reported_once)
-{
-	ticks(2);
-	fixture_directory(world->root, "given-back.new/in-the-way");
-	assert_int_equal(nm_command_release(service, 100), 0);
-	world_assert_logged(world, "given-back in the runtime directory not written");
-	nm_runtime_save(service);
-	static char text[1 << 14];
-	snprintf(text, sizeof(text), "%s", fixture_read(world->root, "log"));
-	char *first = strstr(text, "not written");
-	assert_non_null(first);
-	assert_null(strstr(first + 1, "not written"));
-}
-
-TEST(an_unreadable_unresponsive_process_is_logged_once)
+WORD(restart_with_rubbish)
 {
 	close_daemon();
-	fixture_file(world->root, "unanswered", "rubbish\n");
+	fixture_file(world->root, step->word[0], "rubbish\n");
 	open_daemon();
-	world_assert_logged(world, "unanswered in the runtime directory not fully read");
-	assert_true(tick_until_moved(100));
 }
 
-static struct nm_unresponsive_list *handed[2];
-static unsigned handed_count;
+SCRIPT(an_unreadable_unresponsive_process_is_logged_once,
+       "restart_with_rubbish unanswered; moves 100 = 1",
+       "log ~ unanswered in the runtime directory not fully read")
+
+/* ---- the platform ---- */
+
+static unsigned platforms, strange_lists;
 static bool starts_workers;
 
 static int note_platform(void *context, const struct nm_platform_options *options,
 			 struct nm_platform **ret)
 {
-	if (handed_count < NM_ARRAY_SIZE(handed))
-		handed[handed_count++] = options->unresponsive;
+	platforms++;
+	strange_lists += options->unresponsive != service->runtime.unresponsive;
 	starts_workers = options->start_workers;
 	return world->options.open_platform(context, options, ret);
 }
 
+WORD(note_platforms)
+{
+	platforms = strange_lists = 0;
+	service->options.open_platform = note_platform;
+}
+
+QUANTITY(platforms, platforms)
+QUANTITY(strange_lists, strange_lists)
+QUANTITY(starts_workers, starts_workers)
+
 /* Clients are created and freed with the platform. */
-TEST(a_pause_keeps_the_clients_state)
-{
-	handed_count = 0;
-	service->options.open_platform = note_platform;
-	for (unsigned i = 0; i < NM_ARRAY_SIZE(handed); i++) {
-		assert_int_equal(nm_command_pause(service), 0);
-		assert_int_equal(nm_command_resume(service), 0);
-	}
-	assert_int_equal(handed_count, NM_ARRAY_SIZE(handed));
-	assert_ptr_equal(handed[0], service->runtime.unresponsive);
-	assert_ptr_equal(handed[1], service->runtime.unresponsive);
-}
+SCRIPT(a_pause_keeps_the_clients_state,
+       "note_platforms; pause = 0; resume = 0; pause = 0; resume = 0; platforms = 2",
+       "strange_lists = 0")
 
-static bool starts_workers_with(const char *settings)
-{
-	char error[256];
-	assert_int_equal(nm_command_pause(service), 0);
-	world_configure(world, settings);
-	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
-	assert_int_equal(nm_command_resume(service), 0);
-	return starts_workers;
-}
+ACTION(machine, world_write_xml(world->xml, step_rest(step)))
 
-TEST(workers_start_with_a_service_that_moves_memory)
-{
-	service->options.open_platform = note_platform;
-	assert_true(starts_workers_with("threads: { policy = \"auto\"; };"));
-	assert_false(starts_workers_with("threads: { policy = \"lbma\"; };"));
-	assert_false(starts_workers_with("threads: { policy = \"auto\"; };\n"
-					 "general: { dry_run = true; };"));
-	assert_true(starts_workers_with("threads: { policy = \"lbma\"; };\n"
-					"pages: { policy = \"exclusivity\"; };"));
-	world_write_xml(world->xml, "numa:1 core:4 pu:1");
-	assert_false(starts_workers_with("threads: { policy = \"auto\"; };"));
-}
+#define APPLIED "; reload = 0; resume = 0; starts_workers = "
+#define AUTO "threads: { policy = \"auto\"| }|"
 
-TEST(a_tick_without_a_source_makes_no_decision)
+SCRIPT(workers_start_with_a_service_that_moves_memory,
+       "note_platforms; pause = 0; write " AUTO APPLIED "1; pause = 0",
+       "write threads: { policy = \"lbma\"| }|" APPLIED "0; pause = 0",
+       "write " AUTO " general: { dry_run = true| }|" APPLIED "0; pause = 0",
+       "write threads: { policy = \"lbma\"| }| pages: { policy = \"exclusivity\"| }|" APPLIED "1",
+       "machine numa:1 core:4 pu:1; pause = 0; write " AUTO APPLIED "0")
+
+/* ---- sampling sources ---- */
+
+/* fail_events all, faults, or none: from now on these cannot be opened. */
+WORD(fail_events)
 {
-	assert_true(tick_until_moved(100));
-	ticks(15);
-	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
-		world->perf.open_error[kind] = -EACCES;
-	nm_pipeline_open_source(service);
-	assert_string_equal(status("blind"), "true");
-	ticks(40);
-	assert_null(fake_trace(world->fake));
-	world_assert_logged(world, "Nothing moved: ");
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
+	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
+		if (step_has(step, "all") ||
+		    (step_has(step, "faults") &&
+		     (kind == NM_EVENT_FAULT_MIN || kind == NM_EVENT_FAULT_MAJ)))
+			world->perf.open_error[kind] = -EACCES;
 	nm_pipeline_open_source(service);
-	service->machine.balancing = 1; /* page faults recur */
-	assert_string_equal(status("blind"), "false");
-	drift_away();
-	assert_true(tick_until_moved(100));
 }
 
-static void assert_line(bool no_source, const char *part)
+/* In the end page faults recur. */
+SCRIPT(a_tick_without_a_source_makes_no_decision,
+       "moves 100 = 1; tick 15; fail_events all; status blind = true; tick 40; narrow = 0",
+       "log ~ Nothing moved: ; fail_events none; set balancing = 1; status blind = false",
+       DRIFT_AWAY "moves 100 = 1")
+
+static void assert_line(const struct step *step, bool no_source)
 {
+	const char *words = step_rest(step);
 	nm_report_status(service);
-	assert_string_equal(status("blind"), no_source ? "true" : "false");
-	assert_true((strstr(service->reported.status, "sampl") != NULL) == no_source);
-	assert_non_null(strstr(service->reported.status, part));
+	if (strcmp(status("blind"), no_source ? "true" : "false") != 0 ||
+	    (strstr(service->reported.status, "sampl") != NULL) != no_source ||
+	    !strstr(service->reported.status, words))
+		script_fail(step, "found %s", service->reported.status);
+}
+
+/* The line of the status, without a sampling source or with one. */
+ACTION(blind_line, assert_line(step, true))
+ACTION(line, assert_line(step, false))
+KNOB(status_ns, service->reported.status_ns)
+ACTION(report, nm_report_status(service))
+
+WORD(last_line)
+{
+	(void)snprintf(service->reported.status, sizeof(service->reported.status), "%s",
+		       step_rest(step));
 }
 
 /* A change of a number within a line of text does not cause a signal. */
-TEST(numbers_of_the_status_are_sent_after_a_while)
-{
-	service->config->sampling.inject = NM_INJECT_NONE;
-	service->config->threads.policy = NM_POLICY_AUTO;
-	assert_line(true, "0 assigned");
-	uint64_t sent_ns = service->reported.status_ns;
-	(void)snprintf(service->reported.status, sizeof(service->reported.status),
-		       "Only first touches sampled: 7 threads managed, 7 assigned");
-	nm_report_status(service);
-	assert_int_equal(service->reported.status_ns, sent_ns);
-	service->reported.status_ns -= 11 * NM_NSEC_PER_SEC;
-	assert_line(true, "0 assigned");
-	service->machine.balancing = 1;
-	assert_line(false, "threads managed");
-}
+SCRIPT(numbers_of_the_status_are_sent_after_a_while,
+       "set inject = none; set policy = auto; blind_line 0 assigned; keep sent = status_ns",
+       "last_line Only first touches sampled: 7 threads managed, 7 assigned; report",
+       "status_ns = sent; set status_ns = sent-11e9; blind_line 0 assigned; set balancing = 1",
+       "line threads managed")
 
 /* Only page faults are sampled, and pages do not fault again. The flag and the line have the same
  * meaning with any policy. */
-TEST(first_touch_faults_are_no_sampling_source)
-{
-	service->config->sampling.inject = NM_INJECT_NONE;
-	service->machine.balancing = 1;
-	assert_line(false, "threads managed");
-	service->machine.balancing = 0;
-	assert_line(true, "Only first touches sampled: ");
-	service->config->threads.policy = NM_POLICY_AUTO;
-	assert_line(true, "Only first touches sampled: ");
-	assert_non_null(strstr(service->reported.status, "threads managed"));
-	service->machine.balancing = 1;
-	assert_line(false, "threads managed");
-}
+SCRIPT(first_touch_faults_are_no_sampling_source,
+       "set inject = none; set balancing = 1; line threads managed; set balancing = 0",
+       "blind_line Only first touches sampled: ; set policy = auto",
+       "blind_line Only first touches sampled: ; blind_line threads managed; set balancing = 1",
+       "line threads managed")
 
 /* The clock samples threads that run, but not accesses. */
-TEST(a_clock_alone_is_no_sampling_source)
-{
-	service->machine.balancing = 1;
-	world->perf.open_error[NM_EVENT_FAULT_MIN] = -EACCES;
-	world->perf.open_error[NM_EVENT_FAULT_MAJ] = -EACCES;
-	nm_pipeline_open_source(service);
-	assert_string_equal(nm_source_status(service->pipeline.source)->name, "runs-only");
-	assert_line(true, "No memory sampling: ");
-	service->config->threads.policy = NM_POLICY_AUTO;
-	assert_line(true, "threads managed");
-	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
-	nm_pipeline_open_source(service);
-	assert_line(false, "threads managed");
-}
+SCRIPT(a_clock_alone_is_no_sampling_source,
+       "set balancing = 1; fail_events faults; status source = runs-only",
+       "blind_line No memory sampling: ; set policy = auto; blind_line threads managed",
+       "fail_events none; line threads managed")
 
-/* The sysctl is read only if pages can be moved. */
-TEST(a_switch_of_the_sysctl_is_seen)
-{
-	world->balancing = "1\n";
-	ticks(15);
-	assert_line(false, "threads managed");
-	world->balancing = "0\n";
-	ticks(15);
-	assert_line(true, "Only first touches sampled: ");
-	world_assert_logged(world,
-			    "sampled: kernel.numa_balancing is 0; set parameters.sampling.inject");
-	world->balancing = "1\n";
-	ticks(15);
-	assert_line(false, "threads managed");
-	world_assert_logged(world, "Repeated accesses are sampled again");
-}
+/* kernel.numa_balancing is read only if pages can be moved. */
+ACTION(sysctl, world->balancing = U(0) ? "1\n" : "0\n")
 
-TEST(a_single_node_is_not_a_missing_source)
-{
-	struct nm_topology *nodes = service->pipeline.topology;
-	struct nm_topology one = *nodes;
-	one.nr_nodes = 1;
-	service->pipeline.topology = &one;
-	nm_pipeline_open_source(service);
-	assert_null(service->pipeline.source);
-	assert_string_equal(status("blind"), "false");
-	service->pipeline.topology = nodes;
-	nm_pipeline_open_source(service);
-}
+SCRIPT(a_switch_of_the_sysctl_is_seen, "sysctl 1; tick 15; line threads managed; sysctl 0; tick 15",
+       "blind_line Only first touches sampled: ",
+       "log ~ sampled: kernel.numa_balancing is 0; log ~ set parameters.sampling.inject",
+       "sysctl 1; tick 15; line threads managed; log ~ Repeated accesses are sampled again")
+
+KNOB(nr_nodes, service->pipeline.topology->nr_nodes)
+ACTION(open_source, nm_pipeline_open_source(service))
+
+SCRIPT(a_single_node_is_not_a_missing_source,
+       "set nr_nodes = 1; open_source; has_source = 0; status blind = false; set nr_nodes = 2",
+       "open_source")
 
 /* ---- isolated CPUs ---- */
 
@@ -634,182 +519,97 @@ static int list_isolation(struct nm_platform *platform, int directory, const cha
 	return world_list_directory(platform, directory, path, each, context);
 }
 
+/* isolate nothing, 2, unlisted, isolated, or root: the list of the kernel, or without it the kind
+ * of a partition of CPU 3 */
+WORD(isolate)
+{
+	struct nm_platform_ops ops = *world->platform.ops;
+	ops.read_file = read_isolation;
+	ops.list_directory = list_isolation;
+	if (!kept_ops)
+		change_ops(ops);
+	isolated_list = step_has(step, "nothing") ? "\n" : step_has(step, "2") ? "2\n" : NULL;
+	partition_kind = step_has(step, "isolated") ? "isolated\n"
+			 : step_has(step, "root")   ? "root\n"
+						    : NULL;
+}
+
 static bool is_isolated(unsigned cpu)
 {
 	return service->pipeline.topology->cpus[cpu].isolated &&
 	       !hwloc_bitmap_isset(service->pipeline.topology->usable, cpu);
 }
 
-TEST(isolation_is_followed)
-{
-	const struct nm_platform_ops *before = world->platform.ops;
-	struct nm_platform_ops ops = *before;
-	ops.read_file = read_isolation;
-	ops.list_directory = list_isolation;
-	world->platform.ops = &ops;
-	isolated_list = "\n";
-	ticks(1);
-	assert_false(is_isolated(2));
-	/* The list of the kernel. */
-	isolated_list = "2\n";
-	ticks(1);
-	assert_true(is_isolated(2));
-	assert_false(is_isolated(3));
-	world_assert_logged(world, "Isolated CPUs or partitions changed; isolated: 2");
-	isolated_list = NULL;
-	ticks(1);
-	assert_false(is_isolated(2));
-	/* Without the list. */
-	partition_kind = "isolated\n";
-	ticks(1);
-	assert_true(is_isolated(3));
-	partition_kind = "root\n";
-	for (unsigned i = 0; i < 10 && is_isolated(3); i++)
-		ticks(1);
-	assert_false(is_isolated(3));
-	partition_kind = NULL;
-	ticks(1);
-	world->platform.ops = before;
-}
+QUANTITY(isolated, is_isolated(U(0)))
+
+SCRIPT(isolation_is_followed,
+       "isolate nothing; tick 1; isolated 2 = 0; isolate 2; tick 1; isolated 2 = 1; isolated 3 = 0",
+       "log ~ Isolated CPUs or partitions changed; log ~ isolated: 2; isolate unlisted; tick 1",
+       "isolated 2 = 0; isolate isolated; tick 1; isolated 3 = 1; isolate root; tick 10",
+       "isolated 3 = 0; isolate unlisted; tick 1; restore_calls")
+
+/* ---- nodes with CPUs ---- */
+
+/* As if another list of CPUs had been online. */
+ACTION(online_changes, service->machine.online.cpus[0] = 'x')
+QUANTITY(is_single, nm_topology_is_single(service->pipeline.topology))
 
 /* One node has CPUs, the other one memory only: nothing is sampled, until CPUs appear there. */
-TEST(one_node_with_cpus_is_idle)
-{
-	ticks(1);
-	assert_non_null(service->pipeline.source);
-	assert_string_equal(status("idle"), "false");
-	world_write_xml(world->xml, "numa:1 core:2 pu:1");
-	service->machine.online.cpus[0] = 'x'; /* as if it had been another list */
-	ticks(1);
-	assert_true(nm_topology_is_single(service->pipeline.topology));
-	assert_null(service->pipeline.source);
-	assert_true(nm_loop_wakeup_s(service) >= 60);
-	assert_string_equal(status("idle"), "true");
-	assert_string_equal(status("blind"), "false");
-	assert_line(false, "nothing to move");
-	world_assert_logged(world, "one node has CPUs: nothing to move");
-	world_write_xml(world->xml, "numa:2 core:2 pu:1");
-	service->machine.online.cpus[0] = 'x';
-	ticks(1);
-	assert_non_null(service->pipeline.source);
-	assert_true(nm_loop_wakeup_s(service) < 1);
-	assert_string_equal(status("idle"), "false");
-}
+SCRIPT(one_node_with_cpus_is_idle,
+       "tick 1; has_source = 1; status idle = false; machine numa:1 core:2 pu:1; online_changes",
+       "tick 1; is_single = 1; has_source = 0; wakeup_s >= 60; status idle = true",
+       "status blind = false; line nothing to move; log ~ one node has CPUs: nothing to move",
+       "machine numa:2 core:2 pu:1; online_changes; tick 1; has_source = 1; wakeup_s < 1",
+       "status idle = false")
 
 /* Also if CPUs of the others go offline meanwhile. */
-TEST(a_trial_needs_two_nodes)
+SCRIPT(a_trial_needs_two_nodes,
+       "tick 1; raise_control 60 50 = 0; machine numa:1 core:2 pu:1; online_changes; tick 2",
+       "log ~ Trial ended early (one node has CPUs): ; raise_control 60 50 = ENODEV")
+
+/* cpus_of_node_1 0: other nodes have memory only */
+WORD(cpus_of_node_1)
 {
-	ticks(1);
-	assert_int_equal(nm_command_raise_control(service, 60, 50), 0);
-	world_write_xml(world->xml, "numa:1 core:2 pu:1");
-	service->machine.online.cpus[0] = 'x';
-	ticks(2);
-	world_assert_logged(world, "Trial ended early (one node has CPUs): ");
-	assert_int_equal(nm_command_raise_control(service, 60, 50), -ENODEV);
+	hwloc_bitmap_t cpus = service->pipeline.topology->nodes[1].cpus;
+	hwloc_bitmap_zero(cpus);
+	if (U(0))
+		hwloc_bitmap_set_range(cpus, 2, 3);
+	nm_pipeline_open_source(service);
 }
 
-/* Other nodes have memory only. */
-TEST(nodes_with_cpus_are_counted)
-{
-	struct nm_topology *topology = service->pipeline.topology;
-	hwloc_bitmap_t cpus = hwloc_bitmap_dup(topology->nodes[1].cpus);
-	assert_int_equal(nm_topology_cpu_nodes(topology), 2);
-	hwloc_bitmap_zero(topology->nodes[1].cpus);
-	assert_true(nm_topology_is_single(topology));
-	nm_pipeline_open_source(service);
-	assert_null(service->pipeline.source);
-	assert_true(nm_loop_wakeup_s(service) >= 60);
-	ticks(2);
-	assert_null(service->pipeline.source);
-	hwloc_bitmap_copy(topology->nodes[1].cpus, cpus);
-	nm_pipeline_open_source(service);
-	assert_non_null(service->pipeline.source);
-	hwloc_bitmap_free(cpus);
-}
+QUANTITY(cpu_nodes, nm_topology_cpu_nodes(service->pipeline.topology))
+
+SCRIPT(nodes_with_cpus_are_counted,
+       "cpu_nodes = 2; cpus_of_node_1 0; is_single = 1; has_source = 0; wakeup_s >= 60; tick 2",
+       "has_source = 0; cpus_of_node_1 1; has_source = 1")
 
 /* ---- pages ---- */
 
-static void reload_with(const char *pages)
-{
-	char text[512];
-	snprintf(text, sizeof(text), WORLD_SETTINGS "pages: { %s };\n", pages);
-	world_configure(world, text);
-	(void)nm_command_reload(service, NULL, 0);
-}
+#define PAGES(settings) "write pages: { " settings " }|; reload = 0; "
+#define AUTO_PAGES(settings) "write " AUTO " pages: { " settings " }|; reload = 0; "
+#define EXCLUSIVITY "policy = \"exclusivity\"|"
 
-TEST(pages_move_while_they_are_to)
-{
-	ticks(1);
-	assert_null(status("pages_moved"));
-	reload_with("policy = \"exclusivity\";");
-	assert_int_equal(fake_mover.alive, 1);
-	ticks(3);
-	assert_true(status_number("pages_moved") == 0);
-	assert_string_equal(status("pages_standing"), "moves");
-	assert_true(status_number("page_backoffs") == 3);
-	reload_with("policy = \"exclusivity\"; max_mb_per_s = 1;");
-	assert_int_equal(fake_mover.alive, 1);
-	assert_int_equal(fake_mover.configured, 1);
-	reload_with("policy = \"watch\";");
-	assert_int_equal(fake_mover.alive, 0);
-	assert_non_null(status("pages_tracked"));
-	assert_null(status("pages_moved"));
-	ticks(2);
-}
-
-static void reload_auto_with(const char *pages)
-{
-	char text[512];
-	snprintf(text, sizeof(text),
-		 WORLD_SETTINGS "threads: { policy = \"auto\"; };\npages: { %s };\n", pages);
-	world_configure(world, text);
-	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
-}
+SCRIPT(pages_move_while_they_are_to,
+       "tick 1; status pages_moved = none; " PAGES(EXCLUSIVITY) "movers = 1; tick 3",
+       "number pages_moved = 0; status pages_standing = moves; number page_backoffs = 3",
+       PAGES(EXCLUSIVITY " max_mb_per_s = 1|") "movers = 1; movers_configured = 1",
+       PAGES("policy = \"watch\"|") "movers = 0; status pages_tracked != none",
+       "status pages_moved = none; tick 2")
 
 /* Policy "auto" uses the mover for memory that follows a home. */
-TEST(a_reload_applies_to_homes)
-{
-	ticks(1);
-	reload_auto_with("");
-	ticks(1);
-	assert_int_equal(fake_mover.alive, 1);
-	assert_int_equal(fake_mover.configured, 0);
-	reload_auto_with("max_mb_per_s = 1;");
-	assert_int_equal(fake_mover.alive, 1);
-	assert_int_equal(fake_mover.configured, 1);
-	reload_with("");
-	assert_int_equal(fake_mover.alive, 0);
-}
+SCRIPT(a_reload_applies_to_homes,
+       "tick 1; " AUTO_PAGES("") "tick 1; movers = 1; movers_configured = 0",
+       AUTO_PAGES("max_mb_per_s = 1|") "movers = 1; movers_configured = 1; " PAGES(""),
+       "movers = 0")
 
-TEST(policies_share_the_mover)
-{
-	ticks(1);
-	reload_auto_with("policy = \"exclusivity\";");
-	ticks(1);
-	assert_int_equal(fake_mover.alive, 1);
-	reload_auto_with("");
-	ticks(1);
-	assert_int_equal(fake_mover.alive, 1);
-	reload_auto_with("policy = \"exclusivity\";");
-	reload_with("policy = \"exclusivity\";");
-	ticks(1);
-	assert_int_equal(fake_mover.alive, 1);
-	reload_with("");
-	assert_int_equal(fake_mover.alive, 0);
-}
+SCRIPT(policies_share_the_mover,
+       "tick 1; " AUTO_PAGES(EXCLUSIVITY) "tick 1; movers = 1; " AUTO_PAGES(""),
+       "tick 1; movers = 1; " AUTO_PAGES(EXCLUSIVITY) PAGES(EXCLUSIVITY),
+       "tick 1; movers = 1; " PAGES("") "movers = 0")
 
-TEST(a_pause_stops_page_moves)
-{
-	reload_with("policy = \"exclusivity\";");
-	ticks(2);
-	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(fake_mover.alive, 0);
-	ticks(2);
-	assert_int_equal(nm_command_resume(service), 0);
-	assert_int_equal(fake_mover.alive, 1);
-	ticks(2);
-	assert_true(status_number("pages_tracked") > 0);
-}
+SCRIPT(a_pause_stops_page_moves,
+       PAGES(EXCLUSIVITY) "tick 2; pause = 0; movers = 0; tick 2; resume = 0; movers = 1; tick 2",
+       "number pages_tracked > 0")
 
 int main(void)
 {

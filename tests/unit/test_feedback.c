@@ -5,7 +5,7 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include "feedback_fixture.h"
+#include "feedback_words.h"
 
 /* Noise margins are zero. */
 static int set_up(void **state)
@@ -14,376 +14,126 @@ static int set_up(void **state)
 	return set_up_with_noise_gate(0);
 }
 
-static void move(uint64_t decision, uint32_t pid)
-{
-	nm_feedback_moved(feedback, snapshot, decision, pid, false);
-}
+ACTION(free_nothing, nm_feedback_free(NULL))
 
-/* An interval at this speed of process 20, a move of it, and an interval at the other speed. */
-static enum nm_feedback_outcome after_move(double before, double after)
-{
-	speed(2, before);
-	look();
-	move(7, 20);
-	speed(2, after);
-	return look();
-}
+SCRIPT(without_a_move_t_stays,
+       "set interval_s = 2; look = none; speed 0 1; look = none; speed 0 1000; look = none",
+       "may_propose = 1; t = 2; figure = nan; before = nan; judgements = 0; free_nothing")
 
-static bool near(double value, double expected)
-{
-	return fabs(value - expected) < 1e-9;
-}
+SCRIPT(a_gain_halves_t,
+       "set interval_s = 3; after 100 100.1 = gain; may_propose = 1; t = 1.5; figure = 1.001",
+       "before = 300; after_sum = 300.1; judgements = 1; decision 0 = 7; after 100 101 = gain",
+       "t = 1")
 
-TEST(without_a_move_t_stays)
-{
-	machine->config.general.interval_s = 2;
-	look();
-	speed(0, 1);
-	assert_int_equal(look(), NM_FEEDBACK_NONE);
-	speed(0, 1000);
-	assert_int_equal(look(), NM_FEEDBACK_NONE);
-	assert_true(result.may_propose && result.interval_s == 2);
-	assert_true(isnan(result.figure) && isnan(result.before));
-	assert_int_equal(result.nr_judgements, 0);
-	nm_feedback_free(NULL);
-}
-
-TEST(a_gain_halves_t)
-{
-	machine->config.general.interval_s = 3;
-	assert_int_equal(after_move(100, 100.1), NM_FEEDBACK_GAIN);
-	assert_true(result.may_propose && result.interval_s == 1.5);
-	assert_true(near(result.figure, 1.001));
-	assert_true(result.before == 300 && near(result.after, 300.1));
-	assert_int_equal(result.nr_judgements, 1);
-	assert_int_equal(result.judgements[0].decision, 7);
-	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
-	assert_true(result.interval_s == 1);
-}
-
-TEST(a_heavy_loss_is_undone_and_doubles_t)
-{
-	assert_int_equal(after_move(100, 89.9), NM_FEEDBACK_ROLL_BACK);
-	assert_false(result.may_propose);
-	assert_true(result.interval_s == 2);
-	assert_int_equal(result.judgements[0].decision, 7);
-	assert_int_equal(after_move(100, 10), NM_FEEDBACK_ROLL_BACK);
-	assert_true(result.interval_s == 4);
-	assert_int_equal(after_move(100, 10), NM_FEEDBACK_ROLL_BACK);
-	assert_true(result.interval_s == 4);
-}
+SCRIPT(a_heavy_loss_is_undone_and_doubles_t,
+       "after 100 89.9 = roll-back; may_propose = 0; t = 2; decision 0 = 7",
+       "after 100 10 = roll-back; t = 4; after 100 10 = roll-back; t = 4")
 
 /* A changed interval takes effect at once. */
-TEST(a_changed_interval_resets_t)
-{
-	assert_int_equal(after_move(100, 50), NM_FEEDBACK_ROLL_BACK);
-	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 2);
-	machine->config.general.interval_s = 3;
-	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 3);
-	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
-	assert_true(result.interval_s == 1.5);
-}
+SCRIPT(a_changed_interval_resets_t,
+       "after 100 50 = roll-back; next_t = 2; set interval_s = 3; next_t = 3; after 100 101 = gain",
+       "t = 1.5")
+
+ACTION(roll_back, nm_feedback_moved(feedback, snapshot, U(0), U(1), true))
 
 /* The recovery would halve T and cancel the doubling. */
-TEST(the_interval_after_a_rollback_has_no_verdict)
-{
-	assert_int_equal(after_move(100, 50), NM_FEEDBACK_ROLL_BACK);
-	nm_feedback_moved(feedback, snapshot, 8, 20, true);
-	speed(2, 100);
-	assert_int_equal(look(), NM_FEEDBACK_NONE);
-	assert_true(result.may_propose && result.interval_s == 2);
-}
+SCRIPT(the_interval_after_a_rollback_has_no_verdict,
+       "after 100 50 = roll-back; roll_back 8 20; speed 2 100; look = none; may_propose = 1; t = 2")
 
-TEST(a_swap_is_one_decision)
-{
-	look();
-	move(7, 10);
-	move(7, 20);
-	move(8, 10);
-	look();
-	assert_int_equal(result.nr_judgements, 2);
-	assert_int_equal(result.judgements[0].decision, 7);
-	assert_int_equal(result.judgements[1].decision, 8);
-}
+SCRIPT(a_swap_is_one_decision,
+       "look = none; move 7 10; move 7 20; move 8 10; look = keep; judgements = 2; decision 0 = 7",
+       "decision 1 = 8")
 
 /* ---- scope of the performance ---- */
 
-TEST(other_processes_do_not_affect_the_verdict)
-{
-	look();
-	move(7, 20);
-	speed(0, 1);
-	speed(2, 101);
-	assert_int_equal(look(), NM_FEEDBACK_GAIN);
-	look();
-	move(8, 20);
-	speed(0, 1000);
-	speed(2, 50);
-	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
-}
+SCRIPT(other_processes_do_not_affect_the_verdict,
+       "look = none; move 7 20; speed 0 1; speed 2 101; look = gain; look = none; move 8 20",
+       "speed 0 1000; speed 2 50; look = roll-back")
 
-TEST(global_is_the_sum_of_all)
-{
-	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
-	assert_int_equal(after_move(100, 71), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 69), NM_FEEDBACK_ROLL_BACK);
-	assert_true(near(result.figure, 269.0 / 300));
-	assert_int_equal(after_move(100, 100.1), NM_FEEDBACK_GAIN);
-	speed(2, 100);
-	look();
-	move(9, 20);
-	speed(2, 101);
-	speed(0, 10);
-	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
-}
+SCRIPT(global_is_the_sum_of_all,
+       "set scope = global; after 100 71 = keep; after 100 69 = roll-back",
+       "figure in 0.896666..0.896667; after 100 100.1 = gain; speed 2 100; look = none; move 9 20",
+       "speed 2 101; speed 0 10; look = roll-back")
 
-TEST(moved_is_a_geometric_mean)
-{
-	look();
-	move(7, 10);
-	move(7, 20);
-	speed(0, 300);
-	speed(2, 51);
-	assert_int_equal(look(), NM_FEEDBACK_GAIN);
-	assert_true(near(result.figure, sqrt(2 * 0.51)));
-	assert_true(result.before == 300 && near(result.after, 451));
-}
+SCRIPT(moved_is_a_geometric_mean,
+       "look = none; move 7 10; move 7 20; speed 0 300; speed 2 51; look = gain",
+       "figure in 1.0099504..1.0099505; before = 300; after_sum = 451")
 
-TEST(only_threads_measured_twice_count)
-{
-	look();
-	move(7, 10);
-	machine->figures[1].recent_latency_samples = 1;
-	speed(0, 100);
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(result.figure == 1);
-	assert_true(result.before == 200);
-	look();
-	move(8, 10);
-	machine->members[0].start_ticks++;
-	speed(0, 1);
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(isnan(result.figure));
-	assert_true(result.before == 100);
-}
+SCRIPT(only_threads_measured_twice_count,
+       "look = none; move 7 10; set recent_samples 1 = 1; speed 0 100; look = keep; figure = 1",
+       "before = 200; look = none; move 8 10; reuse_thread 0; speed 0 1; look = keep; figure = nan",
+       "before = 100")
 
-TEST(no_common_thread_is_kept)
-{
-	look();
-	move(7, 20);
-	for (size_t i = 0; i < 3; i++)
-		machine->figures[i].recent_latency_samples = 1;
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(isnan(result.figure) && isnan(result.before) && isnan(result.after));
-	assert_true(result.may_propose);
-}
+SCRIPT(no_common_thread_is_kept,
+       "look = none; move 7 20; set recent_samples 0 = 1; set recent_samples 1 = 1",
+       "set recent_samples 2 = 1; look = keep; figure = nan; before = nan; after_sum = nan",
+       "may_propose = 1")
 
-TEST(earlier_events_are_dropped)
-{
-	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
-	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
-	speed(0, 0);
-	speed(1, 0);
-	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
-}
+SCRIPT(earlier_events_are_dropped,
+       "after 0 50 = keep; set scope = global; speed 0 0; speed 1 0; after 0 50 = keep")
 
-TEST(a_different_metric_cannot_be_compared)
-{
-	look();
-	move(7, 20);
-	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(isnan(result.figure));
-	look();
-	move(8, 20);
-	machine->kinds = 0;
-	for (size_t i = 0; i < 3; i++) {
-		machine->figures[i].latency_samples = 0;
-		machine->figures[i].recent_latency_samples = 0;
-	}
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(isnan(result.figure));
-}
+#define NO_LATENCY(thread) "set latency_samples " thread " = 0; set recent_samples " thread " = 0; "
+
+SCRIPT(a_different_metric_cannot_be_compared,
+       "look = none; move 7 20; set performance = latency; look = keep; figure = nan; look = none",
+       "move 8 20; set sampled_kinds = 0; " NO_LATENCY("0") NO_LATENCY("1") NO_LATENCY("2"),
+       "look = keep; figure = nan")
 
 /* ---- postponing ---- */
 
-static void add_threads(unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		machine_thread(machine, 30, 4, 1);
-		speed(machine->count - 1, 100);
-	}
-}
+#define POSTPONED "look = postponed; may_propose = 0; judgements = 0; t = 1; "
 
-TEST(a_changed_thread_count_postpones_the_verdict_twice)
-{
-	machine->config.rules.paper = false;
-	look();
-	move(7, 20);
-	speed(2, 50);
-	add_threads(1);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(look(), NM_FEEDBACK_POSTPONED);
-		assert_false(result.may_propose);
-		assert_int_equal(result.nr_judgements, 0);
-		assert_true(result.interval_s == 1);
-	}
-	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
-	assert_true(near(result.figure, 0.5));
-	assert_int_equal(result.judgements[0].decision, 7);
-	assert_int_equal(look(), NM_FEEDBACK_NONE);
-}
+SCRIPT(a_changed_thread_count_postpones_the_verdict_twice,
+       "set paper = 0; look = none; move 7 20; speed 2 50; add_threads 1; " POSTPONED POSTPONED,
+       "look = roll-back; figure = 0.5; decision 0 = 7; look = none")
 
-TEST(a_quarter_is_within_the_limit)
-{
-	machine->config.rules.paper = false;
-	add_threads(1);
-	look();
-	move(7, 20);
-	add_threads(1);
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	look();
-	move(8, 20);
-	machine->figures[4].run_share = 0;
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	look();
-	move(9, 20);
-	machine->figures[3].run_share = 0;
-	machine->figures[0].run_share = 0;
-	assert_int_equal(look(), NM_FEEDBACK_POSTPONED);
-	machine->figures[0].run_share = 1;
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-}
+SCRIPT(a_quarter_is_within_the_limit,
+       "set paper = 0; add_threads 1; look = none; move 7 20; add_threads 1; look = keep",
+       "look = none; move 8 20; set run_share 4 = 0; look = keep; look = none; move 9 20",
+       "set run_share 3 = 0; set run_share 0 = 0; look = postponed; set run_share 0 = 1",
+       "look = keep")
 
-TEST(the_paper_never_postpones)
-{
-	look();
-	move(7, 20);
-	add_threads(9);
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-}
+SCRIPT(the_paper_never_postpones, "look = none; move 7 20; add_threads 9; look = keep")
 
 /* ---- small losses ---- */
 
-TEST(small_losses_multiply)
-{
-	machine->config.rules.paper = false;
-	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
-	assert_true(near(result.losses, 0.96));
-	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 96), NM_FEEDBACK_ROLL_BACK);
-	assert_true(near(result.losses, 0.96 * 0.96 * 0.96));
-	/* The third move is rolled back and no longer counts; the next loss exceeds the limit
-	 * again. */
-	assert_int_equal(after_move(100, 99), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 96), NM_FEEDBACK_ROLL_BACK);
-}
+/* The third move is rolled back and no longer counts; the next loss exceeds the limit again. */
+SCRIPT(small_losses_multiply,
+       "set paper = 0; after 100 96 = keep; losses = 0.96; after 100 96 = keep",
+       "after 100 96 = roll-back; losses = 0.884736; after 100 99 = keep; after 100 96 = roll-back")
 
-TEST(a_gain_forgives_losses)
-{
-	machine->config.rules.paper = false;
-	after_move(100, 92);
-	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
-	assert_true(near(result.losses, 0.92));
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_ROLL_BACK);
-}
+SCRIPT(a_gain_forgives_losses,
+       "set paper = 0; after 100 92 = keep; after 100 101 = gain; after 100 92 = keep",
+       "losses = 0.92; after 100 92 = roll-back")
 
-TEST(the_paper_keeps_repeated_losses)
-{
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(after_move(100, 91), NM_FEEDBACK_KEEP);
-}
+SCRIPT(the_paper_keeps_repeated_losses, "each 20: after 100 91 = keep")
 
 /* ---- several tenants ---- */
 
-/* A thread of processes 10 and 20 each was moved by decisions 7 and 8; then the processes have
- * these speeds. */
-static enum nm_feedback_outcome after_two_moves(double first, double second)
-{
-	speed(0, 100);
-	speed(2, 100);
-	look();
-	move(7, 10);
-	move(8, 20);
-	speed(0, first);
-	speed(2, second);
-	return look();
-}
-
-static bool rolls_back(size_t judgement)
-{
-	return nm_change_kind(&result.judgements[judgement].change) == NM_VERDICT_ROLLED_BACK;
-}
-
-TEST(losses_are_attributed_to_their_tenant)
-{
-	assert_int_equal(after_two_moves(10, 101), NM_FEEDBACK_ROLL_BACK);
-	assert_int_equal(result.nr_judgements, 2);
-	assert_true(rolls_back(0) && near(result.judgements[0].figure, 0.55));
-	assert_false(rolls_back(1));
-	assert_true(near(result.judgements[1].figure, 1.01));
-	assert_true(result.interval_s == 2 && !result.may_propose);
-}
+SCRIPT(losses_are_attributed_to_their_tenant,
+       "after_two 10 101 = roll-back; judgements = 2; rolls_back 0 = 1; figure_of 0 = 0.55",
+       "rolls_back 1 = 0; figure_of 1 = 1.01; t = 2; may_propose = 0")
 
 /* A gain of another process does not hide it. */
-TEST(a_gain_of_one_tenant_does_not_hide_a_loss)
-{
-	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_ROLL_BACK);
-	assert_false(rolls_back(0));
-	assert_true(rolls_back(1));
-	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
-	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_GAIN);
-	assert_false(rolls_back(1));
-	assert_int_equal(after_two_moves(10, 100), NM_FEEDBACK_ROLL_BACK);
-	assert_true(rolls_back(0) && rolls_back(1));
-}
+SCRIPT(a_gain_of_one_tenant_does_not_hide_a_loss,
+       "after_two 900 60 = roll-back; rolls_back 0 = 0; rolls_back 1 = 1; set scope = global",
+       "after_two 900 60 = gain; rolls_back 1 = 0; after_two 10 100 = roll-back",
+       "rolls_back 0 = 1; rolls_back 1 = 1")
 
-TEST(small_losses_are_counted_per_tenant)
-{
-	machine->config.rules.paper = false;
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(after_two_moves(92, 100), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_two_moves(80, 99), NM_FEEDBACK_ROLL_BACK);
-	assert_true(rolls_back(0) && !rolls_back(1));
-	assert_true(near(result.judgements[0].figure, 0.9));
-	assert_true(near(result.judgements[0].losses, 0.96 * 0.96 * 0.9));
-	assert_true(near(result.judgements[1].losses, 0.99));
-}
+SCRIPT(small_losses_are_counted_per_tenant,
+       "set paper = 0; after_two 92 100 = keep; after_two 92 100 = keep",
+       "after_two 80 99 = roll-back; rolls_back 0 = 1; rolls_back 1 = 0; figure_of 0 = 0.9",
+       "losses_of 0 = 0.82944; losses_of 1 = 0.99")
 
-TEST(an_idle_tenants_losses_are_remembered)
-{
-	machine->config.rules.paper = false;
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
-	machine->figures[2].run_share = 0;
-	look();
-	look();
-	machine->figures[2].run_share = 0.9;
-	look();
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_ROLL_BACK);
-	assert_true(near(result.losses, 0.92 * 0.92));
-}
+SCRIPT(an_idle_tenants_losses_are_remembered,
+       "set paper = 0; after 100 92 = keep; set run_share 2 = 0; look = none; look = none",
+       "set run_share 2 = 0.9; look = none; after 100 92 = roll-back; losses = 0.8464")
 
-TEST(a_reused_number_begins_without_losses)
-{
-	machine->config.rules.paper = false;
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
-	assert_int_equal(machine->processes[1].pid, 20);
-	machine->processes[1].start_ticks++;
-	look();
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
-	assert_true(near(result.losses, 0.92));
-}
+SCRIPT(a_reused_number_begins_without_losses,
+       "set paper = 0; after 100 92 = keep; reuse_process 1; look = none; after 100 92 = keep",
+       "losses = 0.92")
 
-TEST(a_new_program_is_not_compared_with_its_predecessor)
-{
-	speed(2, 100);
-	look();
-	move(7, 20);
-	machine->members[2].adopted_ns++;
-	speed(2, 10);
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(isnan(result.figure));
-}
+SCRIPT(a_new_program_is_not_compared_with_its_predecessor,
+       "speed 2 100; look = none; move 7 20; new_program 2; speed 2 10; look = keep; figure = nan")
 
 RUN_TESTS()

@@ -4,7 +4,7 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include "feedback_fixture.h"
+#include "feedback_words.h"
 #include "numa-migrd/base.h"
 
 static int set_up(void **state)
@@ -13,139 +13,46 @@ static int set_up(void **state)
 	return set_up_with_noise_gate(2);
 }
 
-/* An interval at this speed of process 20, a move of it, and an interval at the other speed. */
-static enum nm_feedback_outcome after_move(double before, double after)
-{
-	speed(2, before);
-	look();
-	nm_feedback_moved(feedback, snapshot, 7, 20, false);
-	speed(2, after);
-	return look();
-}
-
-static void move(uint64_t decision)
-{
-	nm_feedback_moved(feedback, snapshot, decision, 20, false);
-}
-
-static bool near(double value, double expected)
-{
-	return fabs(value - expected) < 1e-9;
-}
-
-/* Intervals without moves between which the speed of process 20 changes by this factor, up and
- * down. */
-static void tremble(double factor, int intervals)
-{
-	for (int i = 0; i < intervals; i++) {
-		speed(2, i % 2 ? 100 * factor : 100);
-		look();
-	}
-}
-
-/* With 32 changes: 2 × 1.4826 × ln 1.1 × 1.25 = 0.353. */
-TEST(changes_within_the_noise_are_kept)
-{
-	tremble(1.1, 42);
-	assert_int_equal(after_move(110, 80), NM_FEEDBACK_KEEP);
-	assert_true(near(result.noise, 2 * 1.4826 * log(1.1) * 1.25));
-	assert_true(result.judgements[0].noise == result.noise);
-	assert_int_equal(after_move(100, 140), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 145), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 69), NM_FEEDBACK_ROLL_BACK);
-}
+/* With 32 changes: 2 * 1.4826 * ln 1.1 * 1.25 = 0.353. */
+SCRIPT(changes_within_the_noise_are_kept,
+       "tremble 1.1 42; after 110 80 = keep; noise in 0.353267..0.353268; keep n = noise",
+       "noise_of 0 = n; after 100 140 = keep; after 100 145 = gain; after 100 69 = roll-back")
 
 /* With up to 8 changes it is twice as wide. */
-TEST(few_changes_widen_the_noise_estimate)
-{
-	tremble(1.1, 7);
-	assert_int_equal(after_move(110, 64), NM_FEEDBACK_KEEP);
-	assert_true(near(result.noise, 2 * 1.4826 * log(1.1) * 2));
-}
+SCRIPT(few_changes_widen_the_noise_estimate,
+       "tremble 1.1 7; after 110 64 = keep; noise in 0.565227..0.565228")
 
-TEST(without_the_gate_noise_counts)
-{
-	machine->config.rules.noise_gate = 0;
-	tremble(1.1, 8);
-	assert_int_equal(after_move(110, 85), NM_FEEDBACK_ROLL_BACK);
-	assert_true(result.noise == 0);
-	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
-}
+SCRIPT(without_the_gate_noise_counts,
+       "set noise_gate = 0; tremble 1.1 8; after 110 85 = roll-back; noise = 0",
+       "after 100 101 = gain")
 
-TEST(a_steady_machine_is_judged_sharply)
-{
-	tremble(1, 8);
-	assert_int_equal(after_move(100, 100.5), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 89), NM_FEEDBACK_ROLL_BACK);
-}
+SCRIPT(a_steady_machine_is_judged_sharply,
+       "tremble 1 8; after 100 100.5 = gain; after 100 89 = roll-back")
 
 /* Then the spread is assumed to be 5 %. */
-TEST(two_changes_give_no_noise_estimate)
-{
-	tremble(1.01, 3);
-	move(7);
-	speed(2, 109);
-	assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	assert_true(near(result.noise, 0.1));
-	look();
-	move(8);
-	speed(2, 109 * 1.3);
-	assert_int_equal(look(), NM_FEEDBACK_GAIN);
-}
+SCRIPT(two_changes_give_no_noise_estimate,
+       "tremble 1.01 3; move 7 20; speed 2 109; look = keep; noise = 0.1; look = none; move 8 20",
+       "speed 2 141.7; look = gain")
 
-TEST(a_phase_change_does_not_blur_the_record)
-{
-	tremble(1, 4);
-	speed(2, 900);
-	look();
-	look();
-	look();
-	move(7);
-	speed(2, 700);
-	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
-}
+SCRIPT(a_phase_change_does_not_blur_the_record,
+       "tremble 1 4; speed 2 900; look = none; look = none; look = none; move 7 20; speed 2 700",
+       "look = roll-back")
 
 /* Changes caused by our own moves are not noise. */
-TEST(intervals_with_moves_do_not_count_as_noise)
-{
-	tremble(1, 6);
-	for (int i = 0; i < 10; i++) {
-		move(7 + (uint64_t)i);
-		speed(2, i % 2 ? 100 : 1000);
-		look();
-		assert_true(result.noise == 0);
-	}
-}
+SCRIPT(intervals_with_moves_do_not_count_as_noise, "tremble 1 6",
+       "each 5: move 7 20; speed 2 1000; look != none; noise = 0; move 8 20; speed 2 100; "
+       "look != postponed; noise = 0")
 
-TEST(the_noise_of_another_metric_is_dropped)
-{
-	tremble(1.5, 40);
-	machine->config.threads.performance = NM_PERFORMANCE_INTENSITY;
-	look();
-	tremble(1, 4);
-	assert_int_equal(after_move(100, 80), NM_FEEDBACK_ROLL_BACK);
-	assert_true(result.noise == 0);
-}
+SCRIPT(the_noise_of_another_metric_is_dropped,
+       "tremble 1.5 40; set performance = intensity; look = none; tremble 1 4",
+       "after 100 80 = roll-back; noise = 0")
 
-TEST(global_noise_is_of_the_sum)
-{
-	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
-	tremble(2, 43);
-	assert_int_equal(after_move(100, 40), NM_FEEDBACK_KEEP);
-	assert_true(near(result.noise, 2 * 1.4826 * log(4.0 / 3) * 1.25));
-}
+SCRIPT(global_noise_is_of_the_sum,
+       "set scope = global; tremble 2 43; after 100 40 = keep; noise in 1.06629..1.06630")
 
-TEST(noise_does_not_accumulate_to_losses)
-{
-	machine->config.rules.paper = false;
-	tremble(1.04, 40);
-	for (int i = 0; i < 4; i++) {
-		tremble(1.04, 8);
-		move(7);
-		speed(2, i % 2 ? 103 : 97);
-		assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	}
-}
+SCRIPT(noise_does_not_accumulate_to_losses, "set paper = 0; tremble 1.04 40",
+       "each 2: tremble 1.04 8; move 7 20; speed 2 97; look = keep; tremble 1.04 8; move 7 20; "
+       "speed 2 103; look = keep")
 
 /* ---- many seeds ---- */
 
@@ -189,7 +96,7 @@ static void live(struct course *course, int intervals, double factor, struct tal
 	for (int i = 0; i < intervals; i++) {
 		bool moved = i >= 10 && i % 5 == 0;
 		if (moved)
-			move(7 + (uint64_t)i);
+			move(7 + (uint64_t)i, 20);
 		speed(2, next_of(course) * (moved ? factor : 1));
 		enum nm_feedback_outcome outcome = look();
 		tally->verdicts += moved;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Entries of the journal: each is compared as a line, with its fields. */
 #include "../support/test.h"
 
 #include <math.h>
@@ -19,73 +20,70 @@ static const struct nm_entry_context dry_context = {
 
 static struct nm_entry entry;
 
+/* A value with changes, which are assignments to `it`. */
+#define WITH(value, ...)                                                                           \
+	({                                                                                         \
+		__typeof__(value) it = value;                                                      \
+		__VA_ARGS__;                                                                       \
+		it;                                                                                \
+	})
+
 static const char *field(const char *name)
 {
-	size_t length = strlen(name);
+	size_t length = strcspn(name, "=");
 	for (unsigned i = 0; i < entry.count; i++)
 		if (strncmp(entry.fields[i], name, length) == 0 && entry.fields[i][length] == '=')
 			return entry.fields[i] + length + 1;
 	return NULL;
 }
 
-static void assert_field(const char *name, const char *value)
-{
-	const char *found = field(name);
-	if (!found)
-		fail_msg("no field %s", name);
-	assert_string_equal(found, value);
-}
-
-static void assert_message_contains(const char *words)
-{
-	if (!strstr(entry.text, words))
-		fail_msg("\"%s\" does not contain \"%s\"", entry.text, words);
-}
-
-/* Counts characters: continuation bytes of UTF-8 are not counted. */
-static void assert_one_line(void)
+/* One line of at most 120 characters without a number that is none. (Continuation bytes of UTF-8
+ * are not counted.) */
+static void is_short(void)
 {
 	size_t length = 0;
 	for (const char *at = entry.text; *at; at++)
 		length += ((unsigned char)*at & 0xc0) != 0x80;
-	if (length > 120 || strchr(entry.text, '\n'))
-		fail_msg("\"%s\" is longer than 120 characters", entry.text);
+	if (length > 120 || strchr(entry.text, '\n') || strstr(entry.text, "nan"))
+		fail_msg("not a short line: %s", entry.text);
+}
+
+/* The text, or a part of it after "~"; and fields, separated by "; ", of which "NAME=-" is none. */
+static void is(const char *text, const char *fields)
+{
+	char copy[1000], *rest = copy, *wanted;
+	is_short();
+	if (text[0] == '~' ? !strstr(entry.text, text + 1) : strcmp(entry.text, text) != 0)
+		fail_msg("expected \"%s\"\nfound    \"%s\"", text, entry.text);
+	(void)snprintf(copy, sizeof(copy), "%s", fields);
+	while ((wanted = strsep(&rest, ";"))) {
+		wanted += strspn(wanted, " ");
+		const char *found = field(wanted), *expected = wanted + strcspn(wanted, "=") + 1;
+		if (*wanted && strcmp(found ? found : "-", expected) != 0)
+			fail_msg("%s: expected %s, found %s", entry.text, wanted,
+				 found ? found : "no such field");
+	}
 }
 
 static struct nm_step step(uint32_t tid, int cpu, int from, int to)
 {
-	struct nm_step made = {.tid = tid,
-			       .pid = 1234,
-			       .cpu_from = cpu,
-			       .cpu_to = 1,
-			       .node_from = from,
-			       .node_to = to,
-			       .local_before = 0.02,
-			       .samples_before = 412,
-			       .comm = "perf"};
-	return made;
+	return WITH((struct nm_step){.comm = "perf"}, it.tid = tid, it.pid = 1234,
+		    it.cpu_from = cpu, it.cpu_to = 1, it.node_from = from, it.node_to = to,
+		    it.local_before = 0.02, it.samples_before = 412);
 }
 
 static struct nm_decision migrate(void)
 {
-	return (struct nm_decision){.id = 17,
-				    .kind = NM_DECISION_MIGRATE,
-				    .interval = 5,
-				    .tickets = {.total = 4, .preferred = 4},
-				    .draw = 0.31,
-				    .gain = 0.96,
-				    .nr_steps = 1,
-				    .steps = {step(1240, 5, 1, 0)}};
+	return WITH((struct nm_decision){.id = 17}, it.kind = NM_DECISION_MIGRATE, it.interval = 5,
+		    it.tickets = (struct nm_tickets){.total = 4, .preferred = 4}, it.draw = 0.31,
+		    it.gain = 0.96, it.nr_steps = 1, it.steps[0] = step(1240, 5, 1, 0));
 }
 
 static struct nm_decision swap(void)
 {
-	struct nm_decision decision = migrate();
-	decision.kind = NM_DECISION_SWAP;
-	decision.tickets = (struct nm_tickets){.total = 8, .preferred = 4, .partner = 4};
-	decision.nr_steps = 2;
-	decision.steps[1] = step(1250, 0, 0, 1);
-	return decision;
+	return WITH(migrate(), it.kind = NM_DECISION_SWAP, it.nr_steps = 2,
+		    it.steps[1] = step(1250, 0, 0, 1),
+		    it.tickets = (struct nm_tickets){.total = 8, .preferred = 4, .partner = 4});
 }
 
 static struct nm_receipt applied(unsigned steps)
@@ -96,412 +94,280 @@ static struct nm_receipt applied(unsigned steps)
 	return receipt;
 }
 
-static struct nm_receipt refused(int error, const char *what)
+static struct nm_receipt refused(int error)
 {
 	return (struct nm_receipt){.decision = 17,
 				   .nr_steps = 1,
-				   .steps = {{.tried = true, .error = error, .what = what}}};
+				   .steps = {{.tried = true, .error = error, .what = "identity"}}};
 }
 
-TEST(test_migrate_reads_as_a_sentence)
+static struct nm_receipt half(int error)
 {
-	struct nm_decision decision = migrate();
-	struct nm_receipt receipt = applied(1);
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_string_equal(entry.text,
-			    "Moved perf[1234/1240] from CPU 5 (node 7) to node 2: 98 % of 412 "
-			    "accesses on node 2 [#17]");
-	assert_one_line();
+	return WITH(refused(error), it.nr_steps = 2, it.steps[1] = it.steps[0],
+		    it.steps[0] = (struct nm_receipt_step){.tried = true, .applied = true});
+}
+
+static void print(const struct nm_entry_context *of, struct nm_decision decision,
+		  struct nm_receipt receipt)
+{
+	nm_entry_decision(&entry, of, &decision, receipt.nr_steps ? &receipt : NULL);
+}
+
+static void decide(struct nm_decision decision)
+{
+	print(&context, decision, applied(decision.nr_steps));
+}
+
+/* Without a receipt: of processes. */
+static void place(struct nm_decision decision)
+{
+	print(&context, decision, (struct nm_receipt){0});
+}
+
+static void judge(struct nm_verdict verdict)
+{
+	nm_entry_verdict(&entry, &context, &verdict);
+}
+
+/* ---- decisions about threads ---- */
+
+TEST(test_decisions_about_threads)
+{
+	hwloc_bitmap_t target = hwloc_bitmap_alloc();
+	decide(migrate());
+	is("Moved perf[1234/1240] from CPU 5 (node 7) to node 2: 98 % of 412 accesses on node 2 "
+	   "[#17]",
+	   "KIND=migrate; DECISION=17; POLICY=lbma; SEED=99; RESULT=applied; PID=1234; TID=1240; "
+	   "COMM=perf; CPU_FROM=5; NODE_FROM=7; NODE_TO=2; TICKETS=4; "
+	   "TICKETS_PARTS=free_cpu=0 preferred=4 partner=0; LOCAL_SHARE_PERMILLE=20; "
+	   "ACCESSES=412; DRAW=0.31; ERRNO=-");
 	assert_int_equal(entry.priority, LOG_INFO);
-	assert_field("KIND", "migrate");
-	assert_field("DECISION", "17");
-	assert_field("POLICY", "lbma");
-	assert_field("SEED", "99");
-	assert_field("RESULT", "applied");
-	assert_field("PID", "1234");
-	assert_field("TID", "1240");
-	assert_field("COMM", "perf");
-	assert_field("CPU_FROM", "5");
-	assert_field("NODE_FROM", "7");
-	assert_field("NODE_TO", "2");
-	assert_field("TICKETS", "4");
-	assert_field("TICKETS_PARTS", "free_cpu=0 preferred=4 partner=0");
-	assert_field("LOCAL_SHARE_PERMILLE", "20");
-	assert_field("ACCESSES", "412");
-	assert_true(strtod(field("DRAW"), NULL) == decision.draw);
-	assert_null(field("ERRNO"));
-}
-
-TEST(test_pinned_to_one_cpu)
-{
-	struct nm_decision decision = migrate();
-	struct nm_receipt receipt = applied(1);
-	decision.steps[0].target = hwloc_bitmap_alloc();
-	hwloc_bitmap_set(decision.steps[0].target, 1);
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains("to CPU 1 (node 2)");
-	hwloc_bitmap_set(decision.steps[0].target, 2);
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains("to node 2:");
-	hwloc_bitmap_free(decision.steps[0].target);
-}
-
-TEST(test_unavailable_metrics)
-{
-	struct nm_decision decision = migrate();
-	struct nm_receipt receipt = applied(1);
-	decision.steps[0].local_before = NAN;
-	decision.steps[0].cpu_from = -1;
-	decision.steps[0].node_to = -1;
-	decision.gain = NAN;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains("from node 7 to an unknown node [#17]");
-	assert_null(strstr(entry.text, "nan"));
-	assert_null(field("LOCAL_SHARE_PERMILLE"));
-	assert_null(field("GAIN_PERMILLE"));
-	assert_null(field("CPU_FROM"));
-	assert_null(field("NODE_TO"));
-}
-
-TEST(test_swap_names_both)
-{
-	struct nm_decision decision = swap();
-	struct nm_receipt receipt = applied(2);
-	decision.gain = 0.5;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_string_equal(entry.text,
-			    "Swapped perf[1234/1240] (node 7) and perf[1234/1250] (node 2): +50 "
-			    "points of local accesses [#17]");
-	assert_one_line();
-	assert_field("TICKETS_PARTS", "free_cpu=0 preferred=4 partner=4");
-	assert_field("KIND", "swap");
-	assert_field("TID", "1240");
-	assert_field("TID_2", "1250");
-	assert_field("NODE_TO_2", "7");
-	assert_true(entry.count <= NM_ENTRY_FIELDS);
-}
-
-TEST(test_rollback_names_the_decision_it_undoes)
-{
-	struct nm_decision decision = migrate();
-	struct nm_receipt receipt = applied(1);
-	decision.kind = NM_DECISION_ROLLBACK;
-	decision.undoes = 12;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_string_equal(entry.text, "Moved back perf[1234/1240] from CPU 5 (node 7) to node 2: "
-					"rollback of #12 [#17]");
-	assert_field("KIND", "rollback");
-	assert_field("UNDOES", "12");
-	assert_null(field("DRAW"));
-}
-
-TEST(test_dry_run_would_move)
-{
-	struct nm_decision decision = migrate();
-	struct nm_receipt receipt = refused(-EROFS, "sched_setaffinity");
-	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
-	assert_message_contains("Would move perf[1234/1240]");
-	assert_message_contains("98 % of 412");
-	assert_field("RESULT", "dry-run");
-	receipt = refused(-ESRCH, "identity");
-	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
-	assert_message_contains("Could not move");
-	assert_field("RESULT", "refused");
+	hwloc_bitmap_set(target, 1);
+	decide(WITH(migrate(), it.steps[0].target = target));
+	is("~to CPU 1 (node 2)", "");
+	hwloc_bitmap_set(target, 2);
+	decide(WITH(migrate(), it.steps[0].target = target));
+	is("~to node 2:", "");
+	hwloc_bitmap_free(target);
+	decide(WITH(migrate(), it.steps[0].local_before = NAN, it.steps[0].cpu_from = -1,
+		    it.steps[0].node_to = -1, it.gain = NAN));
+	is("~from node 7 to an unknown node [#17]",
+	   "LOCAL_SHARE_PERMILLE=-; GAIN_PERMILLE=-; CPU_FROM=-; NODE_TO=-");
+	decide(WITH(swap(), it.gain = 0.5));
+	is("Swapped perf[1234/1240] (node 7) and perf[1234/1250] (node 2): +50 points of local "
+	   "accesses [#17]",
+	   "TICKETS_PARTS=free_cpu=0 preferred=4 partner=4; KIND=swap; TID=1240; TID_2=1250; "
+	   "NODE_TO_2=7");
+	decide(WITH(migrate(), it.kind = NM_DECISION_ROLLBACK, it.undoes = 12));
+	is("Moved back perf[1234/1240] from CPU 5 (node 7) to node 2: rollback of #12 [#17]",
+	   "KIND=rollback; UNDOES=12; DRAW=-");
+	print(&dry_context, migrate(), refused(-EROFS));
+	is("~Would move perf[1234/1240] from CPU 5 (node 7) to node 2: 98 % of 412",
+	   "RESULT=dry-run");
+	print(&dry_context, migrate(), refused(-ESRCH));
+	is("~Could not move", "RESULT=refused");
+	print(&context, swap(), half(-ESRCH));
+	is("Could not swap perf[1234/1240] (node 7) and perf[1234/1250] (node 2): thread ended; "
+	   "TID 1240 moved [#17]",
+	   "");
 }
 
 TEST(test_refusals_name_the_thread_and_the_cause)
 {
 	static const struct {
 		int error;
-		const char *follows;
+		const char *text, *fields;
 		int priority;
-	} cases[] = {
-		{-ESRCH, ": thread ended [#17]", LOG_INFO},
-		{-ESTALE, ": affinity changed meanwhile [#17]", LOG_INFO},
-		{-EROFS, ": moves cannot be recorded [#17]", LOG_WARNING},
-		{-EPERM, ": CAP_SYS_NICE is missing [#17]", LOG_WARNING},
-		{-EINVAL, ": cpuset allows none of its CPUs [#17]", LOG_WARNING},
-		{-ENOMEM, ": identity: Cannot allocate memory [#17]", LOG_WARNING},
+	} rows[] = {
+		{-ESRCH, "~: thread ended [#17]", "ERRNO=3", LOG_INFO},
+		{-ESTALE, "~: affinity changed meanwhile [#17]", "ERRNO=116", LOG_INFO},
+		{-EROFS, "~: moves cannot be recorded [#17]", "ERRNO=30", LOG_WARNING},
+		{-EPERM, "~: CAP_SYS_NICE is missing [#17]", "ERRNO=1", LOG_WARNING},
+		{-EINVAL, "~: cpuset allows none of its CPUs [#17]", "ERRNO=22", LOG_WARNING},
+		{-ENOMEM, "~: identity: Cannot allocate memory [#17]", "ERRNO=12", LOG_WARNING},
 	};
-	struct nm_decision decision = migrate();
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		struct nm_receipt receipt = refused(cases[i].error, "identity");
-		char number[16];
-		(void)snprintf(number, sizeof(number), "%d", -cases[i].error);
-		nm_entry_decision(&entry, &context, &decision, &receipt);
-		assert_message_contains("Could not move perf[1234/1240]");
-		assert_message_contains(cases[i].follows);
-		assert_one_line();
-		assert_field("RESULT", "refused");
-		assert_field("CHECK", "identity");
-		assert_field("ERRNO", number);
-		assert_int_equal(entry.priority, cases[i].priority);
+	EACH_ROW(row, rows)
+	{
+		print(&context, migrate(), refused(row->error));
+		is("~Could not move perf[1234/1240]", "RESULT=refused; CHECK=identity");
+		is(row->text, row->fields);
+		assert_int_equal(entry.priority, row->priority);
 	}
 }
 
-TEST(test_half_a_swap)
-{
-	struct nm_decision decision = swap();
-	struct nm_receipt receipt = {
-		.nr_steps = 2,
-		.steps = {{.tried = true, .applied = true},
-			  {.tried = true, .error = -ESRCH, .what = "identity"}}};
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_string_equal(entry.text,
-			    "Could not swap perf[1234/1240] (node 7) and perf[1234/1250] (node 2): "
-			    "thread ended; TID 1240 moved [#17]");
-	assert_one_line();
-}
+/* ---- verdicts ---- */
 
 static struct nm_verdict verdict(enum nm_verdict_kind kind)
 {
-	return (struct nm_verdict){.decision = 17,
-				   .of = NM_DECISION_MIGRATE,
-				   .kind = kind,
-				   .intervals = 1,
-				   .nr_threads = 1,
-				   .threads = {{.tid = 1240,
-						.pid = 1234,
-						.comm = "perf",
-						.alive = true,
-						.ran_on_node = true,
-						.cpu_from = 5,
-						.node_from = 1,
-						.node_to = 0,
-						.local_before = 0.02,
-						.local_after = 0.97,
-						.accesses_after = 300,
-						.samples_after = 300}}};
+	const struct nm_verdict_thread thread =
+		WITH((struct nm_verdict_thread){.comm = "perf"}, it.tid = 1240, it.pid = 1234,
+		     it.alive = it.ran_on_node = true, it.cpu_from = 5, it.node_from = 1,
+		     it.local_before = 0.02, it.local_after = 0.97,
+		     it.accesses_after = it.samples_after = 300);
+	return WITH((struct nm_verdict){.decision = 17}, it.of = NM_DECISION_MIGRATE,
+		    it.kind = kind, it.intervals = 1, it.nr_threads = 1, it.threads[0] = thread);
+}
+
+static struct nm_verdict of_two(void)
+{
+	return WITH(verdict(NM_VERDICT_INCONCLUSIVE), it.nr_threads = 2,
+		    it.threads[1] = it.threads[0], it.threads[1].tid = 1250);
 }
 
 TEST(test_verdicts)
 {
-	struct nm_verdict better = verdict(NM_VERDICT_IMPROVED);
-	better.locality_before = 0.5;
-	better.locality_after = 0.97;
-	better.locality_noise = 0.03;
-	nm_entry_verdict(&entry, &context, &better);
-	assert_string_equal(entry.text,
-			    "#17 improved: perf[1234/1240] locality 50 % \xe2\x86\x92 97 %");
-	assert_one_line();
-	assert_field("COMM", "perf");
-	assert_field("INTERVALS", "1");
-	assert_field("VERDICT", "improved");
-	assert_field("LOCALITY_BEFORE_PERMILLE", "500");
-	assert_field("LOCALITY_AFTER_PERMILLE", "970");
-	assert_field("LOCALITY_NOISE_PERMILLE", "30");
-	assert_field("KIND", "verdict");
-	assert_field("DECISION_KIND", "migrate");
-	assert_field("RAN_ON_NODE", "1");
-	assert_field("LOCAL_SHARE_BEFORE_PERMILLE", "20");
-	assert_field("LOCAL_SHARE_AFTER_PERMILLE", "970");
-
-	struct nm_verdict back = verdict(NM_VERDICT_ROLLED_BACK);
-	back.threads[0].local_before = NAN;
-	nm_entry_verdict(&entry, &context, &back);
-	assert_string_equal(entry.text, "#17 rolled back: perf[1234/1240] local accesses "
-					"\xe2\x80\x93 \xe2\x86\x92 97 %");
-	assert_field("VERDICT", "rolled-back");
-	assert_null(field("LOCAL_SHARE_BEFORE_PERMILLE"));
-
-	struct nm_verdict gone = verdict(NM_VERDICT_CANCELLED);
-	gone.threads[0].ran_on_node = false;
-	gone.intervals = 3;
-	nm_entry_verdict(&entry, &context, &gone);
-	assert_string_equal(entry.text, "#17 cancelled: perf[1234/1240] not seen on node 2");
-	assert_field("INTERVALS", "3");
-	assert_field("KIND", "cancel");
-	assert_field("RAN_ON_NODE", "0");
-
-	struct nm_verdict dead = verdict(NM_VERDICT_INCONCLUSIVE);
-	dead.threads[1] = dead.threads[0];
-	dead.threads[1].tid = 1250;
-	dead.threads[1].alive = false;
-	dead.nr_threads = 2;
-	nm_entry_verdict(&entry, &context, &dead);
-	assert_string_equal(entry.text, "#17 inconclusive: perf[1234/1250] ended");
-	assert_field("VERDICT", "inconclusive");
-	assert_field("TID_2", "1250");
-	dead.threads[1].alive = true;
-	dead.superseded = true;
-	nm_entry_verdict(&entry, &context, &dead);
-	assert_string_equal(entry.text,
-			    "#17 inconclusive: perf[1234/1240] and perf[1234/1250] moved again");
-
-	struct nm_verdict arrived = verdict(NM_VERDICT_NEUTRAL);
-	arrived.of = NM_DECISION_ROLLBACK;
-	nm_entry_verdict(&entry, &context, &arrived);
-	assert_string_equal(entry.text, "#17 neutral: perf[1234/1240] is back on node 2");
+	judge(WITH(verdict(NM_VERDICT_IMPROVED), it.locality_before = 0.5, it.locality_after = 0.97,
+		   it.locality_noise = 0.03));
+	is("#17 improved: perf[1234/1240] locality 50 % \xe2\x86\x92 97 %",
+	   "COMM=perf; INTERVALS=1; VERDICT=improved; LOCALITY_BEFORE_PERMILLE=500; "
+	   "LOCALITY_AFTER_PERMILLE=970; LOCALITY_NOISE_PERMILLE=30; KIND=verdict; "
+	   "DECISION_KIND=migrate; RAN_ON_NODE=1; LOCAL_SHARE_BEFORE_PERMILLE=20; "
+	   "LOCAL_SHARE_AFTER_PERMILLE=970");
+	judge(WITH(verdict(NM_VERDICT_ROLLED_BACK), it.threads[0].local_before = NAN));
+	is("#17 rolled back: perf[1234/1240] local accesses \xe2\x80\x93 \xe2\x86\x92 97 %",
+	   "VERDICT=rolled-back; LOCAL_SHARE_BEFORE_PERMILLE=-");
+	judge(WITH(verdict(NM_VERDICT_CANCELLED), it.threads[0].ran_on_node = false,
+		   it.intervals = 3));
+	is("#17 cancelled: perf[1234/1240] not seen on node 2",
+	   "INTERVALS=3; KIND=cancel; RAN_ON_NODE=0");
+	judge(WITH(of_two(), it.threads[1].alive = false));
+	is("#17 inconclusive: perf[1234/1250] ended", "VERDICT=inconclusive; TID_2=1250");
+	judge(WITH(of_two(), it.superseded = true));
+	is("#17 inconclusive: perf[1234/1240] and perf[1234/1250] moved again", "");
+	judge(WITH(verdict(NM_VERDICT_NEUTRAL), it.of = NM_DECISION_ROLLBACK));
+	is("#17 neutral: perf[1234/1240] is back on node 2", "");
 }
 
+/* NM_MOVE_MISSED is only counted. */
 TEST(test_events_of_moves)
 {
-	static const char *const names[][2] = {
-		[NM_MOVE_FOREIGN] = {"external", "changed externally; no longer managed"},
-		[NM_MOVE_INHERITED] = {"inherited", "restored: inherited from a moved thread"},
-		[NM_MOVE_FAILED] = {"failed", "not restored, will be tried again: Operation not "
-					      "permitted"},
-		[NM_MOVE_RETURNED] = {"restored", "restored"},
+	static const struct {
+		enum nm_move_event_kind kind;
+		int error;
+		const char *text, *fields;
+	} rows[] = {
+		{NM_MOVE_FOREIGN, 0, "Affinity of 1234/1240 changed externally; no longer managed",
+		 "AFFINITY=external; ERRNO=-"},
+		{NM_MOVE_INHERITED, 0,
+		 "Affinity of 1234/1240 restored: inherited from a moved thread",
+		 "AFFINITY=inherited; ERRNO=-"},
+		{NM_MOVE_FAILED, -EPERM,
+		 "Affinity of 1234/1240 not restored, will be tried again: Operation not permitted",
+		 "AFFINITY=failed; ERRNO=1"},
+		{NM_MOVE_RETURNED, 0, "Affinity of 1234/1240 restored",
+		 "AFFINITY=restored; ERRNO=-"},
 	};
-	for (unsigned i = 0; i < NM_ARRAY_SIZE(names); i++) {
-		if (i == NM_MOVE_MISSED) /* only counted */
-			continue;
-		struct nm_move_event event = {.kind = (enum nm_move_event_kind)i,
-					      .tid = 1240,
-					      .pid = 1234,
-					      .decision = 17,
-					      .error = i == NM_MOVE_FAILED ? -EPERM : 0};
-		char text[128];
-		(void)snprintf(text, sizeof(text), "Affinity of 1234/1240 %s", names[i][1]);
-		nm_entry_move(&entry, &event);
-		assert_string_equal(entry.text, text);
-		assert_field("KIND", "affinity");
-		assert_field("AFFINITY", names[i][0]);
-		assert_field("TID", "1240");
-		assert_field("DECISION", "17");
-		assert_true((field("ERRNO") != NULL) == (i == NM_MOVE_FAILED));
+	EACH_ROW(row, rows)
+	{
+		nm_entry_move(&entry, &(struct nm_move_event){.kind = row->kind,
+							      .tid = 1240,
+							      .pid = 1234,
+							      .decision = 17,
+							      .error = row->error});
+		is(row->text, row->fields);
+		is(row->text, "KIND=affinity; TID=1240; DECISION=17");
 	}
 }
 
+/* ---- homes and pages ---- */
+
 static struct nm_decision home_of_lu(void)
 {
-	return (struct nm_decision){.id = 2,
-				    .kind = NM_DECISION_HOME,
-				    .policy = NM_POLICY_AUTO,
-				    .home = {.reason = NM_PLACE_REMOTE,
-					     .gain = 0.198,
-					     .threads = 10,
-					     .demand_cpus = 10,
-					     .age_s = 2.3,
-					     .distance_now = 19.9,
-					     .distance_home = 10,
-					     .bytes_away = 3 << 20,
-					     .move_s = 0.01},
-				    .nr_steps = 1,
-				    .steps = {{.pid = 4711, .comm = "lu", .node_to = 1}}};
+	return WITH((struct nm_decision){.steps = {{.comm = "lu"}}}, it.id = 2,
+		    it.kind = NM_DECISION_HOME, it.policy = NM_POLICY_AUTO,
+		    it.home.reason = NM_PLACE_REMOTE, it.home.gain = 0.198, it.home.threads = 10,
+		    it.home.demand_cpus = 10, it.home.age_s = 2.3, it.home.distance_now = 19.9,
+		    it.home.distance_home = 10, it.home.bytes_away = 3 << 20, it.home.move_s = 0.01,
+		    it.nr_steps = 1, it.steps[0].pid = 4711, it.steps[0].node_to = 1);
 }
 
 TEST(test_a_home_names_the_process)
 {
-	struct nm_decision decision = home_of_lu();
-	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_string_equal(entry.text,
-			    "Placed lu[4711] on node 7: remote memory, 20 % expected; 10 threads, "
-			    "10.0 CPUs, distance 19.9 \xe2\x86\x92 10.0 [#2]");
-	assert_one_line();
-	assert_field("KIND", "home");
-	assert_field("BYTES_AWAY", "3145728"); /* no room for it in the line */
-	assert_field("EXPECTED_PERCENT", "19.8");
-	assert_field("DEMAND_CPUS", "10");
-	assert_field("AGE_S", "2.3");
-	nm_entry_decision(&entry, &dry_context, &decision, NULL);
-	assert_message_contains("Would place lu[4711] on node 7");
-	decision.home.threads = 1;
-	decision.home.distance_now = NAN;
-	decision.home.move_s = NAN;
-	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_message_contains("remote memory, 20 % expected; 1 thread, 10.0 CPUs [#2]");
-	decision.home.keeps_memory = true;
-	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_message_contains("10.0 CPUs, memory stays (max_gb_of_process) [#2]");
+	place(home_of_lu());
+	is("Placed lu[4711] on node 7: remote memory, 20 % expected; 10 threads, 10.0 CPUs, "
+	   "distance 19.9 \xe2\x86\x92 10.0 [#2]",
+	   "KIND=home; BYTES_AWAY=3145728; EXPECTED_PERCENT=19.8; DEMAND_CPUS=10; AGE_S=2.3");
+	print(&dry_context, home_of_lu(), (struct nm_receipt){0});
+	is("~Would place lu[4711] on node 7", "");
+	struct nm_decision decision = WITH(home_of_lu(), it.home.threads = 1,
+					   it.home.distance_now = NAN, it.home.move_s = NAN);
+	place(decision);
+	is("~remote memory, 20 % expected; 1 thread, 10.0 CPUs [#2]", "");
+	place(WITH(decision, it.home.keeps_memory = true));
+	is("~10.0 CPUs, memory stays (max_gb_of_process) [#2]", "");
+}
+
+static struct nm_verdict on_lu(enum nm_verdict_kind kind, enum nm_measure by, double change)
+{
+	return WITH((struct nm_verdict){.threads = {{.comm = "lu"}}}, it.decision = 2,
+		    it.of = NM_DECISION_HOME, it.kind = kind, it.judged_by = by, it.change = change,
+		    it.expected_gain = 0.198, it.measured_gain = NAN, it.results.moved = 1,
+		    it.nr_threads = 1, it.threads[0].pid = 4711,
+		    it.threads[0].alive = it.threads[0].ran_on_node = true,
+		    it.threads[0].node_to = 1);
 }
 
 TEST(test_the_verdict_on_a_home_names_the_process)
 {
-	struct nm_verdict verdict = {.decision = 2,
-				     .of = NM_DECISION_HOME,
-				     .kind = NM_VERDICT_IMPROVED,
-				     .judged_by = NM_BY_PERFORMANCE,
-				     .change = 0.31,
-				     .expected_gain = 0.198,
-				     .measured_gain = 0.24,
-				     .results = {.moved = 195},
-				     .nr_threads = 1,
-				     .threads = {{.pid = 4711,
-						  .comm = "lu",
-						  .alive = true,
-						  .ran_on_node = true,
-						  .node_to = 1}}};
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_string_equal(entry.text,
-			    "#2 improved: lu[4711] performance +31 %, 24 % saved, 20 % expected, "
-			    "195 pages migrated");
-	assert_field("JUDGED_BY", "performance");
-	assert_field("CHANGE_PERMILLE", "310");
-	assert_field("EXPECTED_PERCENT", "19.8");
-	assert_field("MEASURED_PERCENT", "24");
-	verdict.measured_gain = NAN;
-	verdict.results.moved = 1;
-	verdict.kind = NM_VERDICT_ROLLED_BACK;
-	verdict.change = -0.08;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_string_equal(entry.text,
-			    "#2 rolled back: lu[4711] performance -8 %, 1 page migrated");
-	assert_field("VERDICT", "rolled-back");
-	verdict.judged_by = NM_BY_DISTANCE;
-	verdict.change = 0.25;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_message_contains("lu[4711] memory distance -20 %, 1 page migrated");
-	assert_field("JUDGED_BY", "distance");
-	verdict.judged_by = NM_BY_DELAY;
-	verdict.change = -0.3;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_message_contains("lu[4711] run queue delay +30 % of its CPU time");
-	verdict.judged_by = NM_BY_NOTHING;
-	verdict.results.moved = 0;
-	verdict.kind = NM_VERDICT_INCONCLUSIVE;
-	verdict.change = NAN;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no comparable samples");
-	assert_true(field("MEASURED_PERCENT") == NULL);
-	assert_true(field("NEEDED_INTERVALS") == NULL);
-	verdict.needed = 32;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_message_contains("lu[4711], its noise hides a change: 32 intervals needed");
-	assert_field("NEEDED_INTERVALS", "32");
-	verdict.kind = NM_VERDICT_UNVERIFIED;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_message_contains("lu[4711], placed too young to be measured before");
+	judge(WITH(on_lu(NM_VERDICT_IMPROVED, NM_BY_PERFORMANCE, 0.31), it.measured_gain = 0.24,
+		   it.results.moved = 195));
+	is("#2 improved: lu[4711] performance +31 %, 24 % saved, 20 % expected, 195 pages "
+	   "migrated",
+	   "JUDGED_BY=performance; CHANGE_PERMILLE=310; EXPECTED_PERCENT=19.8; "
+	   "MEASURED_PERCENT=24");
+	judge(on_lu(NM_VERDICT_ROLLED_BACK, NM_BY_PERFORMANCE, -0.08));
+	is("#2 rolled back: lu[4711] performance -8 %, 1 page migrated", "VERDICT=rolled-back");
+	judge(on_lu(NM_VERDICT_ROLLED_BACK, NM_BY_DISTANCE, 0.25));
+	is("~lu[4711] memory distance -20 %, 1 page migrated", "JUDGED_BY=distance");
+	judge(on_lu(NM_VERDICT_ROLLED_BACK, NM_BY_DELAY, -0.3));
+	is("~lu[4711] run queue delay +30 % of its CPU time", "");
+	struct nm_verdict none =
+		WITH(on_lu(NM_VERDICT_INCONCLUSIVE, NM_BY_NOTHING, NAN), it.results.moved = 0);
+	judge(none);
+	is("#2 inconclusive: lu[4711], no comparable samples",
+	   "MEASURED_PERCENT=-; NEEDED_INTERVALS=-");
+	judge(WITH(none, it.needed = 32));
+	is("~lu[4711], its noise hides a change: 32 intervals needed", "NEEDED_INTERVALS=32");
+	judge(WITH(none, it.needed = 32, it.kind = NM_VERDICT_UNVERIFIED));
+	is("~lu[4711], placed too young to be measured before", "");
+}
+
+static struct nm_decision pages_of(const char *comm, uint32_t pid)
+{
+	struct nm_decision decision =
+		WITH((struct nm_decision){.id = 5}, it.kind = NM_DECISION_PAGES,
+		     it.pages.reason = NM_PAGE_REASON_PAGES, it.pages.pages = 24,
+		     it.pages.bytes = 24 * 4096, it.pages.exclusivity = 0.98, it.nr_steps = 1,
+		     it.steps[0].pid = pid, it.steps[0].node_to = 1);
+	(void)snprintf(decision.steps[0].comm, sizeof(decision.steps[0].comm), "%s", comm);
+	return decision;
 }
 
 TEST(test_pages_and_their_verdict)
 {
-	const struct nm_decision decision = {
-		.id = 5,
-		.kind = NM_DECISION_PAGES,
-		.pages = {.reason = NM_PAGE_REASON_PAGES,
-			  .pages = 24,
-			  .bytes = 24 * 4096,
-			  .exclusivity = 0.98},
-		.nr_steps = 1,
-		.steps = {{.pid = 812, .comm = "pinned", .node_from = 0, .node_to = 1}}};
-	struct nm_verdict judged = nm_verdict_of(&decision);
-	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_string_equal(entry.text, "Migrated 24 pages (96 KiB) of pinned[812] from node 2 to "
-					"node 7: 98 % of accesses from node 7 [#5]");
-	assert_one_line();
-	assert_field("RESULT", "asked");
-	judged.kind = NM_VERDICT_IMPROVED;
-	judged.results = (struct nm_page_results){.moved = 20, .failed = 4, .busy = 4};
-	judged.threads[0].alive = judged.threads[0].ran_on_node = true;
-	judged.threads[0].local_before = 0.12;
-	judged.threads[0].local_after = 0.98;
-	nm_entry_verdict(&entry, &context, &judged);
-	assert_string_equal(entry.text, "#5 improved: pinned[812] local accesses 12 % "
-					"\xe2\x86\x92 98 %, 20 of 24 pages migrated");
-	assert_field("PAGES_EBUSY", "4");
-	assert_field("DECISION_KIND", "pages");
-	judged.by_performance = true;
-	judged.figure = 1.31;
-	nm_entry_verdict(&entry, &context, &judged);
-	assert_message_contains("pinned[812] performance +31 %, 20 of 24");
-	judged.results = (struct nm_page_results){.failed = 24, .busy = 4, .gone = 20};
-	judged.pages.pages = 1;
-	nm_entry_verdict(&entry, &context, &judged);
-	assert_message_contains(", 0 of 1 page migrated (20 not present)");
-	judged.threads[0].alive = false;
-	nm_entry_verdict(&entry, &context, &judged);
-	assert_message_contains("pinned[812] ended, 0 of 1 page migrated");
+	const struct nm_decision decision = pages_of("pinned", 812);
+	place(decision);
+	is("Migrated 24 pages (96 KiB) of pinned[812] from node 2 to node 7: 98 % of accesses from "
+	   "node 7 [#5]",
+	   "RESULT=asked");
+	struct nm_verdict judged =
+		WITH(nm_verdict_of(&decision), it.kind = NM_VERDICT_IMPROVED,
+		     it.results = (struct nm_page_results){.moved = 20, .failed = 4, .busy = 4},
+		     it.threads[0].alive = it.threads[0].ran_on_node = true,
+		     it.threads[0].local_before = 0.12, it.threads[0].local_after = 0.98);
+	judge(judged);
+	is("#5 improved: pinned[812] local accesses 12 % \xe2\x86\x92 98 %, 20 of 24 pages "
+	   "migrated",
+	   "PAGES_EBUSY=4; DECISION_KIND=pages");
+	judged = WITH(judged, it.by_performance = true, it.figure = 1.31);
+	judge(judged);
+	is("~pinned[812] performance +31 %, 20 of 24", "");
+	judged = WITH(judged, it.pages.pages = 1,
+		      it.results = (struct nm_page_results){.failed = 24, .busy = 4, .gone = 20});
+	judge(judged);
+	is("~, 0 of 1 page migrated (20 not present)", "");
+	judge(WITH(judged, it.threads[0].alive = false));
+	is("~pinned[812] ended, 0 of 1 page migrated", "");
 }
 
 /* ---- length ---- */
@@ -510,37 +376,25 @@ TEST(test_pages_and_their_verdict)
 #define LONG_NAME "postgres-worker"
 #define LONG_PID 4194303U
 
-static struct nm_step long_step(uint32_t tid)
-{
-	struct nm_step made = step(tid, 95, 1, 0);
-	made.pid = LONG_PID;
-	made.samples_before = 1641;
-	(void)snprintf(made.comm, sizeof(made.comm), LONG_NAME);
-	return made;
-}
-
 static struct nm_decision long_decision(enum nm_decision_kind kind)
 {
-	struct nm_decision decision = kind == NM_DECISION_SWAP ? swap() : migrate();
-	decision.id = 1234;
-	decision.undoes = 1230;
-	decision.kind = kind;
-	decision.cost_before = 12345;
-	decision.cost_after = 1234;
-	for (unsigned i = 0; i < decision.nr_steps; i++)
-		decision.steps[i] = long_step(LONG_PID - 1 - i);
+	struct nm_decision decision =
+		WITH(kind == NM_DECISION_SWAP ? swap() : migrate(), it.id = 1234, it.undoes = 1230,
+		     it.kind = kind, it.cost_before = 12345, it.cost_after = 1234);
+	for (unsigned i = 0; i < decision.nr_steps; i++) {
+		decision.steps[i] = WITH(step(LONG_PID - 1 - i, 95, 1, 0), it.pid = LONG_PID,
+					 it.samples_before = 1641, it.relative_before = 0.42);
+		memcpy(decision.steps[i].comm, LONG_NAME, sizeof(LONG_NAME));
+	}
 	return decision;
 }
 
-static void assert_decision_fits(const struct nm_decision *decision)
+static void fits(struct nm_decision decision)
 {
-	struct nm_receipt receipt = applied(decision->nr_steps);
-	nm_entry_decision(&entry, &context, decision, &receipt);
-	assert_one_line();
-	receipt = refused(-EROFS, "sched_setaffinity");
-	receipt.nr_steps = decision->nr_steps;
-	nm_entry_decision(&entry, &dry_context, decision, &receipt);
-	assert_one_line();
+	decide(decision);
+	is_short();
+	print(&dry_context, decision, refused(-EROFS));
+	is_short();
 }
 
 TEST(test_decisions_about_threads_are_short)
@@ -548,26 +402,16 @@ TEST(test_decisions_about_threads_are_short)
 	static const int errors[] = {-ESRCH, -ESTALE, -EROFS, -EPERM, -EINVAL, -ENOMEM};
 	for (int kind = NM_DECISION_MIGRATE; kind <= NM_DECISION_ROLLBACK; kind++) {
 		struct nm_decision decision = long_decision((enum nm_decision_kind)kind);
-		assert_decision_fits(&decision);
+		fits(decision);
 		for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
-			struct nm_receipt receipt = refused(errors[i], "identity");
-			if (kind == NM_DECISION_SWAP) {
-				receipt.nr_steps = 2;
-				receipt.steps[1] = (struct nm_receipt_step){.applied = true};
-			}
-			nm_entry_decision(&entry, &context, &decision, &receipt);
-			assert_one_line();
-			assert_field("CHECK", "identity");
+			print(&context, decision,
+			      kind == NM_DECISION_SWAP ? half(errors[i]) : refused(errors[i]));
+			is("~", "CHECK=identity");
 		}
-		decision.policy = kind == NM_DECISION_MIGRATE ? NM_POLICY_KMAF : NM_POLICY_IMAR2;
-		assert_decision_fits(&decision);
-		decision.policy = NM_POLICY_IMAR2;
-		decision.by_performance = true;
-		for (unsigned i = 0; i < decision.nr_steps; i++)
-			decision.steps[i].relative_before = 0.42;
-		struct nm_receipt receipt = applied(decision.nr_steps);
-		nm_entry_decision(&entry, &context, &decision, &receipt);
-		assert_one_line();
+		fits(WITH(decision, it.policy = kind == NM_DECISION_MIGRATE ? NM_POLICY_KMAF
+									    : NM_POLICY_IMAR2));
+		decide(WITH(decision, it.policy = NM_POLICY_IMAR2, it.by_performance = true));
+		is_short();
 	}
 }
 
@@ -576,101 +420,89 @@ TEST(test_decisions_to_balance_are_short)
 	struct nm_decision decision = long_decision(NM_DECISION_MIGRATE);
 	decision.balance = (struct nm_balance_reason){
 		.given = true, .load_from = 2.34, .load_to = 0.12, .by = NM_SELECTED_BY_LEADER};
-	for (int i = NM_SELECTION_FIRST_FIT; i <= NM_SELECTION_MOST_BENEFIT_PLUS; i++) {
-		decision.balance.selection = (enum nm_selection)i;
-		assert_decision_fits(&decision);
-	}
+	for (int i = NM_SELECTION_FIRST_FIT; i <= NM_SELECTION_MOST_BENEFIT_PLUS; i++)
+		fits(WITH(decision, it.balance.selection = (enum nm_selection)i));
 }
 
+/* Reasons against a home are not logged. */
 TEST(test_homes_and_pages_are_short)
 {
-	struct nm_decision busy = home_of_lu();
-	struct nm_decision pages = {
-		.id = 1234,
-		.kind = NM_DECISION_PAGES,
-		.undoes = 1230,
-		.pages = {.pages = 12345, .bytes = 12345 << 12, .exclusivity = 0.98},
-		.nr_steps = 1,
-		.steps = {{.pid = LONG_PID, .comm = LONG_NAME, .node_to = 1}}};
-	busy.id = 1234;
-	busy.steps[0].pid = LONG_PID;
+	struct nm_decision busy =
+		WITH(home_of_lu(), it.id = 1234, it.steps[0].pid = LONG_PID, it.home.threads = 64,
+		     it.home.demand_cpus = 63.9, it.home.bytes_away = UINT64_C(4321) << 20);
+	struct nm_decision pages =
+		WITH(pages_of(LONG_NAME, LONG_PID), it.id = 1234, it.undoes = 1230,
+		     it.pages.pages = 12345, it.pages.bytes = 12345 << 12);
 	memcpy(busy.steps[0].comm, LONG_NAME, sizeof(LONG_NAME));
-	busy.home.threads = 64;
-	busy.home.demand_cpus = 63.9;
-	busy.home.bytes_away = UINT64_C(4321) << 20;
-	/* Reasons against a home are not logged. */
 	for (int i = 0; i < NM_PLACE_HAS_HOME; i++) {
 		busy.home.reason = (enum nm_place_reason)i;
-		nm_entry_decision(&entry, &context, &busy, NULL);
-		assert_one_line();
-		nm_entry_decision(&entry, &dry_context, &busy, NULL);
-		assert_one_line();
-		assert_message_contains(nm_place_reason_text(busy.home.reason));
+		place(busy);
+		is_short();
+		print(&dry_context, busy, (struct nm_receipt){0});
+		is_short();
+		assert_non_null(strstr(entry.text, nm_place_reason_text(busy.home.reason)));
 	}
 	for (int i = NM_PAGE_REASON_PAGES; i <= NM_PAGE_REASON_ROLLBACK; i++) {
 		pages.pages.reason = (enum nm_page_reason)i;
-		nm_entry_decision(&entry, &context, &pages, NULL);
-		assert_one_line();
-		nm_entry_decision(&entry, &dry_context, &pages, NULL);
-		assert_one_line();
+		place(pages);
+		is_short();
+		print(&dry_context, pages, (struct nm_receipt){0});
+		is_short();
 	}
 }
 
+/* By locality, performance, sharing, and of "balance", which makes no swaps. */
 TEST(test_verdicts_are_short)
 {
 	for (int kind = NM_VERDICT_IMPROVED; kind <= NM_VERDICT_INCONCLUSIVE; kind++)
 		for (unsigned measure = 0; measure < 4; measure++) {
-			struct nm_verdict long_verdict = verdict((enum nm_verdict_kind)kind);
-			long_verdict.decision = 1234;
-			memcpy(long_verdict.threads[0].comm, "postgres", sizeof("postgres"));
-			long_verdict.threads[0].tid = long_verdict.threads[0].pid = 54321;
-			long_verdict.threads[1] = long_verdict.threads[0];
-			long_verdict.nr_threads =
-				measure == 3 ? 1 : 2; /* policy "balance" makes no swaps */
-			long_verdict.by_performance = measure == 1;
+			struct nm_verdict longest = WITH(
+				verdict((enum nm_verdict_kind)kind), it.decision = 1234,
+				it.nr_threads = measure == 3 ? 1 : 2,
+				it.by_performance = measure == 1, it.balance.given = measure == 3,
+				it.figure = 0.88, it.slowdown = NAN, it.cost_before = 1.23e9,
+				it.measured_benefit = 1.23e9,
+				it.threads[0].tid = it.threads[0].pid = 54321);
 			if (measure == 2)
-				long_verdict.policy = NM_POLICY_KMAF;
-			long_verdict.balance.given = measure == 3;
-			long_verdict.figure = 0.88;
-			long_verdict.slowdown = NAN;
-			long_verdict.cost_before = long_verdict.measured_benefit = 1.23e9;
-			nm_entry_verdict(&entry, &context, &long_verdict);
-			assert_one_line();
+				longest.policy = NM_POLICY_KMAF;
+			memcpy(longest.threads[0].comm, "postgres", sizeof("postgres"));
+			longest.threads[1] = longest.threads[0];
+			judge(longest);
+			is_short();
 		}
 }
 
+/* ---- the form of an entry ---- */
+
+/* Even if a caller forgets the escaping, an entry is one line. */
 /* SECURITY: names */
 TEST(test_hostile_command_name)
 {
 	static const char raw[] = "a\n\x1b[31m\xff) R 1\\";
 	struct nm_decision decision = migrate();
-	struct nm_receipt receipt = applied(1);
 	nm_escape(decision.steps[0].comm, sizeof(decision.steps[0].comm), raw, sizeof(raw) - 1);
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains("a\\x0a\\x1b[31m\\xff) R 1\\x5c[1234/1240]");
-	/* Even if a caller forgets the escaping, an entry is one line. */
+	decide(decision);
+	is("~a\\x0a\\x1b[31m\\xff) R 1\\x5c[1234/1240]", "");
 	nm_entry_text(&entry, "%s", raw);
-	assert_null(strpbrk(entry.text, "\n\x1b"));
 	nm_entry_field(&entry, "COMM", "%s", raw);
+	assert_null(strpbrk(entry.text, "\n\x1b"));
 	assert_null(strpbrk(field("COMM"), "\n\x1b"));
 }
 
+/* In one of two cases a character crosses the limit. */
 TEST(test_overlong_is_cut_and_marked)
 {
 	char longer[2048];
 	for (size_t i = 0; i + 2 < sizeof(longer); i += 2)
 		memcpy(longer + i, "\xc3\xa4", 3);
-	for (size_t shift = 0; shift < 2;
-	     shift++) { /* in one of them a character crosses the limit */
+	for (size_t shift = 0; shift < 2; shift++) {
 		nm_entry_begin(&entry, NM_MESSAGE_PROBLEM, LOG_WARNING);
 		nm_entry_text(&entry, "%s%s", shift ? "x" : "", longer);
 		nm_entry_field(&entry, "A", "%s%s", shift ? "x" : "", longer);
 		const char *const texts[] = {entry.text, field("A")};
-		for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
-			size_t length = strlen(texts[i]);
-			assert_string_equal(texts[i] + length - 3, "\xe2\x80\xa6");
-			assert_memory_equal(texts[i] + length - 5, "\xc3\xa4", 2);
-		}
+		for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++)
+			assert_string_equal(texts[i] + strlen(texts[i]) - 5,
+					    "\xc3\xa4\xe2\x80\xa6");
 		assert_true(strlen(entry.text) < sizeof(entry.text));
 	}
 }
@@ -678,10 +510,10 @@ TEST(test_overlong_is_cut_and_marked)
 TEST(test_fields_replace_and_end)
 {
 	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
-	assert_field("KIND", "start");
+	assert_string_equal(field("KIND"), "start");
 	nm_entry_field(&entry, "KIND", "%s", "other");
 	nm_entry_field(&entry, "KIN", "%s", "not the same name");
-	assert_field("KIND", "other");
+	assert_string_equal(field("KIND"), "other");
 	assert_int_equal(entry.count, 2);
 	for (unsigned i = 0; i < 2 * NM_ENTRY_FIELDS; i++) {
 		char name[16];
@@ -703,8 +535,7 @@ TEST(test_catalog_explains_every_message)
 		line[strcspn(line, "\n")] = '\0';
 		texts++;
 		for (int i = 0; i < NM_MESSAGE_MAX; i++)
-			if (strcmp(line + 3, nm_message_id((enum nm_message)i)) == 0)
-				seen[i]++;
+			seen[i] += strcmp(line + 3, nm_message_id((enum nm_message)i)) == 0;
 	}
 	(void)fclose(catalog);
 	assert_int_equal(texts, NM_MESSAGE_MAX);
@@ -718,112 +549,59 @@ TEST(test_catalog_explains_every_message)
 
 static struct nm_decision by_performance(void)
 {
-	struct nm_decision decision = migrate();
-	decision.by_performance = true;
-	decision.policy = NM_POLICY_IMAR2;
-	decision.tickets =
-		(struct nm_tickets){.total = 10, .free_cpu = 2, .preferred = 4, .record = 4};
-	decision.steps[0].performance_before = 1.5e9;
-	decision.steps[0].relative_before = 0.42;
-	decision.steps[0].record = 2.5e9;
-	decision.steps[0].latency_before = 417;
-	return decision;
+	return WITH(migrate(), it.by_performance = true, it.policy = NM_POLICY_IMAR2,
+		    it.tickets =
+			    (struct nm_tickets){
+				    .total = 10, .free_cpu = 2, .preferred = 4, .record = 4},
+		    it.steps[0].performance_before = 1.5e9, it.steps[0].relative_before = 0.42,
+		    it.steps[0].record = 2.5e9, it.steps[0].latency_before = 417);
 }
 
 TEST(test_performance_of_a_decision)
 {
-	struct nm_decision decision = by_performance();
-	struct nm_receipt receipt = applied(1);
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_message_contains(": 58 % below mean; 98 % of 412 accesses on node 2 [#17]");
-	assert_one_line();
-	assert_field("TICKETS_PARTS", "free_cpu=2 preferred=4 record=4 partner=0 "
-				      "partner_record=0 partner_slow=0");
-	assert_field("PERFORMANCE", "1.5e+09");
-	assert_field("RELATIVE_PERMILLE", "420");
-	assert_field("RECORD", "2.5e+09");
-	assert_field("LATENCY_CYCLES", "417");
-}
-
-TEST(test_unknown_performance_is_left_out)
-{
-	struct nm_decision decision = by_performance();
-	struct nm_receipt receipt = applied(1);
-	decision.steps[0].record = decision.steps[0].latency_before = NAN;
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_null(strstr(entry.text, "nan"));
-	assert_null(field("RECORD"));
-	assert_null(field("LATENCY_CYCLES"));
+	decide(by_performance());
+	is("~: 58 % below mean; 98 % of 412 accesses on node 2 [#17]",
+	   "TICKETS_PARTS=free_cpu=2 preferred=4 record=4 partner=0 partner_record=0 "
+	   "partner_slow=0; PERFORMANCE=1.5e+09; RELATIVE_PERMILLE=420; RECORD=2.5e+09; "
+	   "LATENCY_CYCLES=417");
+	decide(WITH(by_performance(), it.steps[0].record = it.steps[0].latency_before = NAN));
+	is("~58 % below mean", "RECORD=-; LATENCY_CYCLES=-");
 }
 
 TEST(test_a_swap_by_performance_fits)
 {
-	struct nm_decision decision = by_performance();
-	struct nm_receipt receipt = applied(2);
-	decision.kind = NM_DECISION_SWAP;
-	decision.nr_steps = 2;
-	decision.steps[1] = decision.steps[0];
-	decision.tickets = (struct nm_tickets){.total = 19,
-					       .preferred = 4,
-					       .record = 4,
-					       .partner = 4,
-					       .partner_record = 4,
-					       .partner_slow = 3};
-	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_one_line();
-	assert_field("TICKETS_PARTS", "free_cpu=0 preferred=4 record=4 partner=4 "
-				      "partner_record=4 partner_slow=3");
-	assert_field("LATENCY_CYCLES_2", "417");
+	const struct nm_tickets tickets = {.total = 19,
+					   .preferred = 4,
+					   .record = 4,
+					   .partner = 4,
+					   .partner_record = 4,
+					   .partner_slow = 3};
+	decide(WITH(by_performance(), it.kind = NM_DECISION_SWAP, it.nr_steps = 2,
+		    it.steps[1] = it.steps[0], it.tickets = tickets));
+	is("~", "TICKETS_PARTS=free_cpu=0 preferred=4 record=4 partner=4 partner_record=4 "
+		"partner_slow=3; LATENCY_CYCLES_2=417");
 	assert_true(entry.count < NM_ENTRY_FIELDS);
 }
 
 TEST(test_performance_of_a_verdict)
 {
-	struct nm_verdict verdict = {.decision = 17,
-				     .of = NM_DECISION_MIGRATE,
-				     .kind = NM_VERDICT_ROLLED_BACK,
-				     .intervals = 1,
-				     .by_performance = true,
-				     .figure = 0.7,
-				     .losses = 0.7,
-				     .global_before = 1000,
-				     .global_after = 850,
-				     .interval_s = 2,
-				     .nr_threads = 1};
-	verdict.threads[0] = (struct nm_verdict_thread){.comm = "simple",
-							.tid = 5,
-							.pid = 4,
-							.alive = true,
-							.ran_on_node = true,
-							.local_before = 0.5,
-							.local_after = 1,
-							.latency_before = 300,
-							.latency_after = 400,
-							.performance_before = 100,
-							.performance_after = 70};
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_string_equal(entry.text, "#17 rolled back: simple[4/5] performance -30 %");
-	assert_field("VERDICT", "rolled-back");
-	assert_field("PERFORMANCE_BEFORE", "100");
-	assert_field("PERFORMANCE_AFTER", "70");
-	assert_field("LATENCY_BEFORE_CYCLES", "300");
-	assert_field("LATENCY_AFTER_CYCLES", "400");
-	assert_field("PERFORMANCE_LEFT", "0.7");
-	assert_field("PERFORMANCE_LEFT_IN_ALL", "0.7");
-	assert_field("NOISE_PERMILLE", "0");
-	verdict.figure = 0.95;
-	verdict.losses = 0.88;
-	verdict.noise = 0.03;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_message_contains("performance -5 %");
-	assert_field("NOISE_PERMILLE", "30");
-	assert_field("PERFORMANCE_LEFT_IN_ALL", "0.88");
-	assert_field("GLOBAL_BEFORE", "1000");
-	assert_field("GLOBAL_AFTER", "850");
-	assert_field("INTERVAL_S", "2");
-	verdict.by_performance = false;
-	nm_entry_verdict(&entry, &context, &verdict);
-	assert_null(field("PERFORMANCE_BEFORE"));
+	struct nm_verdict_thread *thread;
+	struct nm_verdict judged =
+		WITH(verdict(NM_VERDICT_ROLLED_BACK), it.by_performance = true,
+		     it.figure = it.losses = 0.7, it.global_before = 1000, it.global_after = 850,
+		     it.interval_s = 2, thread = it.threads, thread->latency_before = 300,
+		     thread->latency_after = 400, thread->performance_before = 100,
+		     thread->performance_after = 70);
+	judge(judged);
+	is("#17 rolled back: perf[1234/1240] performance -30 %",
+	   "VERDICT=rolled-back; PERFORMANCE_BEFORE=100; PERFORMANCE_AFTER=70; "
+	   "LATENCY_BEFORE_CYCLES=300; LATENCY_AFTER_CYCLES=400; PERFORMANCE_LEFT=0.7; "
+	   "PERFORMANCE_LEFT_IN_ALL=0.7; NOISE_PERMILLE=0");
+	judge(WITH(judged, it.figure = 0.95, it.losses = 0.88, it.noise = 0.03));
+	is("~performance -5 %", "NOISE_PERMILLE=30; PERFORMANCE_LEFT_IN_ALL=0.88; "
+				"GLOBAL_BEFORE=1000; GLOBAL_AFTER=850; INTERVAL_S=2");
+	judge(WITH(judged, it.by_performance = false));
+	is("~perf[1234/1240]", "PERFORMANCE_BEFORE=-");
 	assert_null(strstr(entry.text, "performance"));
 }
 

@@ -6,6 +6,7 @@
 
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/interval.h"
+#include "../support/script.h"
 #include "policy/policy.h"
 
 static struct machine *machine;
@@ -102,451 +103,261 @@ static size_t moves_to(int *cpus)
 	return count_moves();
 }
 
-static void assert_move(const struct nm_move *move, uint32_t thread, int from, int to)
+/* ---- words ---- */
+
+/* machine 3 2, or machine 2 8 2: nodes, CPUs of each, and siblings of a core */
+WORD(machine)
 {
-	assert_int_equal(move->thread, thread);
-	assert_int_equal(move->cpu_from, from);
-	assert_int_equal(move->cpu_to, to);
-	assert_int_equal(move->node_from, machine->topology->cpus[from].node);
-	assert_int_equal(move->node_to, machine->topology->cpus[to].node);
-	assert_true(isnan(move->record));
+	renew_of_size(U(0), U(1), step->nr_numbers > 2 ? U(2) : 1, 64);
 }
 
-/* ---- from sharing to moves ---- */
-
-TEST(two_sharing_threads_are_collocated)
+/* threads 0 2 3: of process 10 on these CPUs, without memory; threads_near node1 0 2: with memory
+ */
+WORD(threads)
 {
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	share(0, 1, 20);
-	assert_int_equal(propose(), 1);
-	const struct nm_proposal *move = &proposals.items[0];
-	assert_int_equal(move->kind, NM_PROPOSAL_MIGRATE);
-	assert_int_not_equal(move->moves[0].node_from, move->moves[0].node_to);
-	assert_true(move->cost_before == 20 * 20);
-	assert_true(move->cost_after == 20 * 10);
-	assert_true(move->shared[0] == 20);
-	assert_true(move->tickets.total == 0 && isnan(move->draw));
+	for (unsigned i = 0; i < step->nr_numbers; i++)
+		machine_thread(machine, 10, (int)N(i), -1);
 }
 
-/* Their data would follow them to one controller: it must not serve more than that of any node does
- * by now, or than the slowest one can. */
-TEST(threads_that_fill_controllers_stay_apart)
+WORD(threads_near)
 {
-	static const struct {
-		const char *name;
-		double traffic;
-		size_t moves;
-	} rows[] = {{"unknown", NAN, 1}, {"little", 3.9e9, 1}, {"too much for one", 4.1e9, 0}};
-
-	EACH_ROW(row, rows)
-	{
-		renew(2, 2);
-		for (size_t i = 0; i < 2; i++) {
-			machine_thread(machine, 10, 2 * (int)i, -1);
-			machine_perform(machine, i, 1, 1, row->traffic, 1);
-		}
-		share(0, 1, 20);
-		CHECK(row, propose() == row->moves);
-	}
+	for (unsigned i = 1; i < step->nr_numbers; i++)
+		machine_thread(machine, 10, (int)N(i), (int)N(0));
 }
 
-TEST(the_stationary_partner_is_bound)
+/* thread_of 11 1: of the process of another user */
+WORD(thread_of)
 {
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 10, 3, -1);
-	share(0, 1, 20);
-	assert_int_equal(propose(), 1);
-	assert_int_equal(proposals.count, 2);
-	uint32_t goes = proposals.items[0].moves[0].thread;
-	const struct nm_proposal *stays = &proposals.items[1];
-	assert_int_equal(stays->kind, NM_PROPOSAL_MIGRATE);
-	assert_int_equal(stays->moves[0].thread, 1 - goes);
-	assert_int_equal(stays->moves[0].node_from, proposals.items[0].moves[0].node_to);
-	assert_int_equal(stays->moves[0].cpu_from, stays->moves[0].cpu_to);
-	assert_true(stays->shared[0] == 20);
-	assigned = (int)stays->moves[0].thread;
-	assert_int_equal(propose(), 1);
-	assert_int_equal(proposals.count, 1);
+	machine_thread(machine, U(0), (int)N(1), -1);
+	machine_process(machine, U(0))->uid = 1001;
 }
 
-/* Each thread would follow its partner, but both pairs are equally near. */
-TEST(equally_near_pairs_are_not_swapped)
+/* The number of moves of a mapping to these CPUs. */
+static size_t moves_of(const struct step *step)
 {
-	int to[] = {4, 5, 2, 3, 0, 1, 6, 6};
-	renew(4, 2);
-	for (int cpu = 0; cpu < 7; cpu++)
-		machine_thread(machine, 10, cpu, -1);
-	machine_thread(machine, 10, 0, -1);
-	share(0, 1, 400);
-	share(4, 5, 400);
-	share(1, 2, 3);
-	share(6, 7, 400);
-	to[7] = 7;
-	assert_int_equal(moves_to(to), 1);
-	assert_int_equal(proposals.items[0].moves[0].thread, 7);
-}
-
-TEST(threads_without_sharing_stay)
-{
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	assert_int_equal(propose(), 0);
-}
-
-TEST(collocated_threads_stay)
-{
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 1, -1);
-	share(0, 1, 100);
-	assert_int_equal(propose(), 0);
-}
-
-/* Nine sharings are 3 standard deviations of their number. */
-TEST(random_sharing_moves_no_threads)
-{
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	share(0, 1, 9);
-	assert_int_equal(propose(), 0);
-	share(0, 1, 1);
-	assert_int_equal(propose(), 1);
-}
-
-TEST(without_a_noise_margin_one_sharing_suffices)
-{
-	machine->config.rules.gate_sigmas = 0;
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	share(0, 1, 1);
-	assert_int_equal(propose(), 1);
-}
-
-TEST(sharing_threads_move_to_their_memory)
-{
-	for (int node = 0; node < 2; node++) {
-		renew(2, 2);
-		machine_thread(machine, 10, 0, node);
-		machine_thread(machine, 10, 2, node);
-		share(0, 1, 20);
-		for (seed = 0; seed < 10; seed++) {
-			assert_int_equal(propose(), 1);
-			assert_int_equal(proposals.items[0].moves[0].node_to, node);
-		}
-	}
-}
-
-/* The same if all CPUs are occupied: they are swapped. */
-TEST(pairs_on_full_nodes_are_swapped)
-{
-	for (int cpu = 0; cpu < 4; cpu++)
-		machine_thread(machine, 10, cpu, -1);
-	share(0, 2, 30);
-	share(1, 3, 30);
-	assert_int_equal(propose(), 1);
-	const struct nm_proposal *swap = &proposals.items[0];
-	assert_int_equal(swap->kind, NM_PROPOSAL_SWAP);
-	assert_int_equal(swap->moves[0].cpu_to, swap->moves[1].cpu_from);
-	assert_int_equal(swap->moves[1].cpu_to, swap->moves[0].cpu_from);
-	assert_true(swap->shared[0] == 30 && swap->shared[1] == 30);
-	assert_true(swap->cost_before == 60 * 20 && swap->cost_after == 60 * 10);
-}
-
-/* A thread with a cooldown is not moved, so the other moves to it with any seed. */
-TEST(partners_move_to_an_immovable_thread)
-{
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	share(0, 1, 20);
-	for (size_t stays = 0; stays < 2; stays++) {
-		machine->members[stays].adopted_ns = machine->now_ns;
-		machine->members[1 - stays].adopted_ns = 1;
-		for (seed = 0; seed < 10; seed++) {
-			assert_int_equal(propose(), 1);
-			assert_int_equal(proposals.items[0].moves[0].thread, 1 - stays);
-		}
-	}
-	machine->members[0].adopted_ns = machine->members[1].adopted_ns = machine->now_ns;
-	assert_int_equal(propose(), 0);
-}
-
-TEST(affinities_are_kept)
-{
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	share(0, 1, 20);
-	machine_allow(machine, 0, "0-1");
-	for (seed = 0; seed < 10; seed++) {
-		assert_int_equal(propose(), 1);
-		assert_move(&proposals.items[0].moves[0], 1, 2, 1);
-	}
-	machine_allow(machine, 1, "2-3");
-	assert_int_equal(propose(), 0);
-}
-
-/* Two sharing threads need the places of two others that share nothing. */
-TEST(a_single_thread_yields_only_if_necessary)
-{
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 10, 3, -1);
-	share(0, 1, 20);
-	assert_int_equal(propose(), 1);
-	assert_int_equal(proposals.items[0].kind, NM_PROPOSAL_MIGRATE);
-	assert_move(&proposals.items[0].moves[0], 1, 2, 1);
-}
-
-/* ---- from a mapping to moves ---- */
-
-TEST(threads_do_not_yield_to_other_users)
-{
-	int cpus[] = {0, 3, 1, 2};
-	for (int cpu = 0; cpu < 4; cpu++)
-		machine_thread(machine, cpu == 1 ? 11 : 10, cpu, -1);
-	machine_process(machine, 11)->uid = 1001;
-	share(0, 2, 30);
-	assert_int_equal(moves_to(cpus), 0);
-	machine->config.rules.cross_owner_swap = true;
-	assert_int_equal(moves_to(cpus), 1);
-	assert_move(&proposals.items[0].moves[0], 1, 1, 2);
-	assert_move(&proposals.items[0].moves[1], 2, 2, 1);
-}
-
-/* Threads 0 to 2 are one node before their partners, 3 to 5. */
-static void make_ring(void)
-{
-	renew(3, 2);
-	for (int i = 0; i < 3; i++)
-		machine_thread(machine, 10, 2 * i, -1);
-	for (int i = 0; i < 3; i++)
-		machine_thread(machine, 10, 2 * i + 1, -1);
-	for (size_t i = 0; i < 3; i++)
-		share(i, 3 + (i + 1) % 3, 20);
-}
-
-TEST(a_ring_of_threads_rotates_at_once)
-{
-	int cpus[] = {2, 4, 0, 1, 3, 5};
-	make_ring();
-	assert_int_equal(moves_to(cpus), 3);
-	for (uint32_t i = 0; i < 3; i++)
-		assert_move(&proposals.items[i].moves[0], i, 2 * (int)i, cpus[i]);
-}
-
-TEST(half_a_ring_is_not_made)
-{
-	int cpus[] = {2, 4, 0, 1, 3, 5};
-	make_ring();
-	machine->config.rules.moves_per_interval = 2;
-	assert_int_equal(moves_to(cpus), 0);
-	machine->config.rules.moves_per_interval = 3;
-	assert_int_equal(moves_to(cpus), 3);
-	machine_allow(machine, 2, "1-5");
-	assert_int_equal(moves_to(cpus), 0);
-}
-
-/* Thread 0 gets the CPU that thread 1 leaves for an idle one. */
-static void make_chain(void)
-{
-	renew(3, 2);
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 10, 3, -1);
-	machine_thread(machine, 10, 5, -1);
-	share(0, 2, 20);
-	share(1, 3, 20);
-}
-
-TEST(departures_precede_arrivals)
-{
-	int cpus[] = {2, 4, 3, 5};
-	make_chain();
-	assert_int_equal(moves_to(cpus), 2);
-	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
-	assert_move(&proposals.items[1].moves[0], 0, 0, 2);
-	machine->config.rules.moves_per_interval = 1;
-	assert_int_equal(moves_to(cpus), 1);
-	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
-}
-
-/* It does not gain itself, and moves only for the other. */
-TEST(threads_yield_to_those_that_gain)
-{
-	int cpus[] = {2, 4, 3};
-	renew(3, 2);
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 10, 3, -1);
-	share(0, 2, 20);
-	assert_int_equal(moves_to(cpus), 2);
-	cpus[0] = 0;
-	assert_int_equal(moves_to(cpus), 0);
-}
-
-TEST(a_full_node_receives_no_threads)
-{
-	int cpus[] = {2, 2, 3};
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 10, 3, -1);
-	share(0, 1, 20);
-	assert_int_equal(moves_to(cpus), 0);
-	machine->busy[2] = 0; /* its thread is almost idle */
-	assert_int_equal(moves_to(cpus), 0);
-}
-
-/* A CPU is idle there, but only because two threads share the other one. */
-TEST(a_node_in_demand_receives_no_threads)
-{
-	int cpus[] = {3, 2, 2};
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 10, 2, -1);
-	share(0, 1, 20);
-	assert_int_equal(moves_to(cpus), 0);
-	machine->config.rules.paper = true;
-	assert_int_equal(moves_to(cpus), 1);
-}
-
-/* Four threads on each of two nodes of eight CPUs that share with those on the other; returns how
- * many move to the first. */
-static size_t gather_eight(unsigned smt)
-{
-	static int cpus[] = {0, 2, 4, 6, 1, 3, 5, 7};
-	renew_of_size(2, 8, smt, 64);
-	for (int i = 0; i < 8; i++)
-		machine_thread(machine, 10, 2 * i, -1);
-	for (size_t i = 0; i < 4; i++)
-		for (size_t j = 4; j < 8; j++)
-			share(i, j, 30);
+	int cpus[64];
+	for (unsigned i = 0; i < step->nr_numbers; i++)
+		cpus[i] = (int)N(i);
 	return moves_to(cpus);
 }
 
-/* On four cores of two siblings, thread 5 still gains; eight would slow each other down. */
-TEST(capacity_counts_cores_not_threads)
+/* move 0 thread 1 from 2 to 4: of a proposal; move 0.1 is the second one of a swap */
+WORD(move)
 {
-	assert_int_equal(gather_eight(1), 4);
-	assert_int_equal(gather_eight(2), 1);
+	const unsigned second = (unsigned)lround(10 * N(0)) % 10;
+	const struct nm_move *found = &proposals.items[U(0)].moves[second];
+	if (found->thread != U(1) || found->cpu_from != (int)N(2) || found->cpu_to != (int)N(3))
+		script_fail(step, "found thread %u from %d to %d", found->thread, found->cpu_from,
+			    found->cpu_to);
+	assert_int_equal(found->node_from, machine->topology->cpus[found->cpu_from].node);
+	assert_int_equal(found->node_to, machine->topology->cpus[found->cpu_to].node);
+	assert_true(isnan(found->record));
 }
 
-TEST(a_shared_cpu_is_not_left_idle)
+/* A proposal exchanges two CPUs. */
+static bool exchanges(const struct nm_proposal *swap)
 {
-	int cpus[] = {2, 4, 3, 5, 2};
-	make_chain();
-	machine_thread(machine, 10, 2, -1);
-	assert_int_equal(moves_to(cpus), 1);
-	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
+	return swap->kind == NM_PROPOSAL_SWAP && swap->moves[0].cpu_to == swap->moves[1].cpu_from &&
+	       swap->moves[1].cpu_to == swap->moves[0].cpu_from;
 }
+
+ACTION(share, share((size_t)N(0), (size_t)N(1), U(2)))
+ACTION(perform, machine_perform(machine, (size_t)N(0), 1, 1, N(1), 1))
+ACTION(assigned, assigned = (int)N(0))
+ACTION(renew_members, machine->members[U(0)].adopted_ns = U(1) ? machine->now_ns : 1)
+ACTION(allow, machine_allow(machine, U(0), step->word[1]))
+ACTION(next_seed, seed++)
+QUANTITY(propose, propose())
+QUANTITY(moves_to, moves_of(step))
+QUANTITY(proposals, proposals.count)
+QUANTITY(mover, proposals.items[U(0)].moves[0].thread)
+QUANTITY(from_node, proposals.items[U(0)].moves[0].node_from)
+QUANTITY(to_node, proposals.items[U(0)].moves[0].node_to)
+QUANTITY(from_cpu, proposals.items[U(0)].moves[0].cpu_from)
+QUANTITY(to_cpu, proposals.items[U(0)].moves[0].cpu_to)
+QUANTITY(migrates, proposals.items[U(0)].kind == NM_PROPOSAL_MIGRATE)
+QUANTITY(exchanges, exchanges(&proposals.items[U(0)]))
+QUANTITY(cost_before, proposals.items[U(0)].cost_before)
+QUANTITY(cost_after, proposals.items[U(0)].cost_after)
+QUANTITY(shared, proposals.items[U(0)].shared[U(1)])
+QUANTITY(tickets, proposals.items[U(0)].tickets.total)
+QUANTITY(drawn, !isnan(proposals.items[U(0)].draw))
+KNOB(gate_sigmas, machine->config.rules.gate_sigmas)
+KNOB(cross_owner_swap, machine->config.rules.cross_owner_swap)
+KNOB(moves_per_interval, machine->config.rules.moves_per_interval)
+KNOB(paper, machine->config.rules.paper)
+KNOB(mapping_gain, machine->config.rules.mapping_gain)
+KNOB(busy, machine->busy[U(0)])
+KNOB(run_share, machine->figures[U(0)].run_share)
+
+/* ---- from sharing to moves ---- */
+
+SCRIPT(two_sharing_threads_are_collocated,
+       "threads 0 2; share 0 1 20; propose = 1; migrates 0 = 1; keep from = from_node 0",
+       "to_node 0 != from; cost_before 0 = 400; cost_after 0 = 200; shared 0 0 = 20",
+       "tickets 0 = 0; drawn 0 = 0")
+
+/* Their data would follow them to one controller: it must not serve more than that of any node does
+ * by now, or than the slowest one can. First the traffic is unknown. */
+SCRIPT(threads_that_fill_controllers_stay_apart,
+       "threads 0 2; perform 0 nan; perform 1 nan; share 0 1 20; propose = 1",
+       "machine 2 2; threads 0 2; perform 0 3.9e9; perform 1 3.9e9; share 0 1 20; propose = 1",
+       "machine 2 2; threads 0 2; perform 0 4.1e9; perform 1 4.1e9; share 0 1 20; propose = 0")
+
+SCRIPT(the_stationary_partner_is_bound,
+       "threads 0 2 3; share 0 1 20; propose = 1; proposals = 2; keep goes = mover 0",
+       "keep stays = mover 1; migrates 1 = 1; keep sum = stays+goes; one = sum",
+       "keep node = to_node 0; from_node 1 = node; keep cpu = from_cpu 1; to_cpu 1 = cpu",
+       "shared 1 0 = 20; assigned stays; propose = 1; proposals = 1")
+
+QUANTITY(one, 1)
+
+/* Each thread would follow its partner, but both pairs are equally near. */
+SCRIPT(equally_near_pairs_are_not_swapped,
+       "machine 4 2; threads 0 1 2 3 4 5 6 0; share 0 1 400; share 4 5 400; share 1 2 3",
+       "share 6 7 400; moves_to 4 5 2 3 0 1 6 7 = 1; mover 0 = 7")
+
+SCRIPT(threads_without_sharing_stay, "threads 0 2; propose = 0")
+SCRIPT(collocated_threads_stay, "threads 0 1; share 0 1 100; propose = 0")
+
+/* Nine sharings are 3 standard deviations of their number. */
+SCRIPT(random_sharing_moves_no_threads,
+       "threads 0 2; share 0 1 9; propose = 0; share 0 1 1; propose = 1")
+
+SCRIPT(without_a_noise_margin_one_sharing_suffices,
+       "set gate_sigmas = 0; threads 0 2; share 0 1 1; propose = 1")
+
+/* With any seed. */
+SCRIPT(sharing_threads_move_to_their_memory, "threads_near node0 0 2; share 0 1 20",
+       "each 10: next_seed; propose = 1; to_node 0 = 0",
+       "machine 2 2; threads_near node1 0 2; share 0 1 20",
+       "each 10: next_seed; propose = 1; to_node 0 = 1")
+
+/* The same if all CPUs are occupied: they are swapped. */
+SCRIPT(pairs_on_full_nodes_are_swapped,
+       "threads 0 1 2 3; share 0 2 30; share 1 3 30; propose = 1; exchanges 0 = 1",
+       "shared 0 0 = 30; shared 0 1 = 30; cost_before 0 = 1200; cost_after 0 = 600")
+
+/* A thread with a cooldown is not moved, so the other moves to it with any seed. */
+SCRIPT(partners_move_to_an_immovable_thread,
+       "threads 0 2; share 0 1 20; renew_members 0 1; renew_members 1 0",
+       "each 10: next_seed; propose = 1; mover 0 = 1", "renew_members 0 0; renew_members 1 1",
+       "each 10: next_seed; propose = 1; mover 0 = 0", "renew_members 0 1; propose = 0")
+
+SCRIPT(affinities_are_kept, "threads 0 2; share 0 1 20; allow 0 0-1",
+       "each 10: next_seed; propose = 1; move 0 1 2 1", "allow 1 2-3; propose = 0")
+
+/* Two sharing threads need the places of two others that share nothing. */
+SCRIPT(a_single_thread_yields_only_if_necessary,
+       "threads 0 2 3; share 0 1 20; propose = 1; migrates 0 = 1; move 0 1 2 1")
+
+/* ---- from a mapping to moves ---- */
+
+SCRIPT(threads_do_not_yield_to_other_users,
+       "threads 0; thread_of 11 1; threads 2 3; share 0 2 30; moves_to 0 3 1 2 = 0",
+       "set cross_owner_swap = 1; moves_to 0 3 1 2 = 1; move 0 1 1 2; move 0.1 2 2 1")
+
+/* Threads 0 to 2 are one node before their partners, 3 to 5. */
+#define RING "machine 3 2; threads 0 2 4 1 3 5; share 0 4 20; share 1 5 20; share 2 3 20; "
+
+SCRIPT(a_ring_of_threads_rotates_at_once,
+       RING "moves_to 2 4 0 1 3 5 = 3; move 0 0 0 2; move 1 1 2 4; move 2 2 4 0")
+
+SCRIPT(half_a_ring_is_not_made,
+       RING "set moves_per_interval = 2; moves_to 2 4 0 1 3 5 = 0; set moves_per_interval = 3",
+       "moves_to 2 4 0 1 3 5 = 3; allow 2 1-5; moves_to 2 4 0 1 3 5 = 0")
+
+/* Thread 0 gets the CPU that thread 1 leaves for an idle one. */
+#define CHAIN "machine 3 2; threads 0 2 3 5; share 0 2 20; share 1 3 20; "
+
+SCRIPT(departures_precede_arrivals,
+       CHAIN "moves_to 2 4 3 5 = 2; move 0 1 2 4; move 1 0 0 2; set moves_per_interval = 1",
+       "moves_to 2 4 3 5 = 1; move 0 1 2 4")
+
+/* It does not gain itself, and moves only for the other. */
+SCRIPT(threads_yield_to_those_that_gain,
+       "machine 3 2; threads 0 2 3; share 0 2 20; moves_to 2 4 3 = 2; moves_to 0 4 3 = 0")
+
+/* Also if its thread is almost idle. */
+SCRIPT(a_full_node_receives_no_threads,
+       "threads 0 2 3; share 0 1 20; moves_to 2 2 3 = 0; set busy 2 = 0; moves_to 2 2 3 = 0")
+
+/* A CPU is idle there, but only because two threads share the other one. */
+SCRIPT(a_node_in_demand_receives_no_threads,
+       "threads 0 2 2; share 0 1 20; moves_to 3 2 2 = 0; set paper = 1; moves_to 3 2 2 = 1")
+
+/* The first four share with each of the last four. */
+WORD(share_halves)
+{
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 4; j < 8; j++)
+			share(i, j, 30);
+}
+
+/* Four threads on each of two nodes of eight CPUs. On four cores of two siblings, thread 5 still
+ * gains; eight would slow each other down. */
+#define EIGHT "threads 0 2 4 6 8 10 12 14; share_halves; moves_to 0 2 4 6 1 3 5 7 = "
+
+SCRIPT(capacity_counts_cores_not_threads, "machine 2 8 1; " EIGHT "4", "machine 2 8 2; " EIGHT "1")
+
+SCRIPT(a_shared_cpu_is_not_left_idle, CHAIN "threads 2; moves_to 2 4 3 5 2 = 1; move 0 1 2 4")
 
 /* Unmanaged load keeps the CPU busy after the thread has left it. */
-TEST(a_cpu_with_unmanaged_load_is_not_left_idle)
-{
-	int cpus[] = {2, 4, 3, 5};
-	make_chain();
-	machine->busy[2] = 1;
-	machine->figures[1].run_share = 0.5;
-	assert_int_equal(moves_to(cpus), 1);
-	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
-}
+SCRIPT(a_cpu_with_unmanaged_load_is_not_left_idle,
+       CHAIN "set busy 2 = 1; set run_share 1 = 0.5; moves_to 2 4 3 5 = 1; move 0 1 2 4")
 
-TEST(an_ineligible_mapping_moves_no_threads)
-{
-	int cpus[] = {2, 3};
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 3, -1);
-	share(0, 1, 20);
-	assert_int_equal(moves_to(cpus), 1);
-	machine->config.rules.mapping_gain = 0.51; /* from 20 to 10 is 50 % */
-	assert_int_equal(moves_to(cpus), 0);
-}
+/* From 20 to 10 is 50 %. */
+SCRIPT(an_ineligible_mapping_moves_no_threads,
+       "threads 0 3; share 0 1 20; moves_to 2 3 = 1; set mapping_gain = 0.51; moves_to 2 3 = 0")
 
-TEST(the_paper_follows_every_mapping)
-{
-	int cpus[] = {2, 3, 1};
-	machine_thread(machine, 10, 0, -1);
-	machine_thread(machine, 10, 2, -1);
-	machine_thread(machine, 11, 1, -1);
-	assert_int_equal(moves_to(cpus), 0);
-	machine->config.rules.paper = true;
-	assert_int_equal(moves_to(cpus), 1);
-	assert_int_equal(proposals.count, 2);
-	assert_move(&proposals.items[0].moves[0], 0, 0, 2);
-	assert_move(&proposals.items[1].moves[0], 1, 2, 3);
-}
+SCRIPT(the_paper_follows_every_mapping,
+       "threads 0 2; thread_of 11 1; moves_to 2 3 1 = 0; set paper = 1; moves_to 2 3 1 = 1",
+       "proposals = 2; move 0 0 0 2; move 1 1 2 3")
 
 /* ---- last-level caches ---- */
 
-/* One node of two caches with four CPUs each, and another node. */
-static void split_caches(void)
+static void split_caches(unsigned cpus)
 {
-	renew_of_size(2, 8, 1, 64);
-	for (unsigned cpu = 0; cpu < 16; cpu++)
-		machine->topology->cpus[cpu].cache = (int)cpu / 4;
+	for (unsigned cpu = 0; cpu < machine->topology->nr_cpus; cpu++)
+		machine->topology->cpus[cpu].cache = (int)(cpu / cpus);
 }
 
-/* Threads 0 to 3 share in pairs below different caches: 0 with 2, 1 with 3. */
-static void share_across_caches(unsigned among_pairs)
-{
-	static const int cpus[] = {0, 1, 4, 5};
-	split_caches();
-	for (size_t i = 0; i < 4; i++)
-		machine_thread(machine, 10, cpus[i], -1);
-	share(0, 2, 200);
-	share(1, 3, 200);
-	for (size_t i = 0; i < 4 && among_pairs; i++)
-		for (size_t j = i + 1; j < 4; j++)
-			if (j != i + 2)
-				share(i, j, among_pairs);
-}
+/* caches 4: of as many CPUs each */
+ACTION(caches, split_caches(U(0)))
 
-TEST(within_a_node_threads_move_below_one_cache)
-{
-	int cpus[] = {0, 4, 1, 5};
-	share_across_caches(0);
-	(void)moves_to(cpus);
-	assert_int_equal(proposals.count, 1);
-	const struct nm_proposal *swap = &proposals.items[0];
-	assert_int_equal(swap->kind, NM_PROPOSAL_SWAP);
-	assert_move(&swap->moves[0], 1, 1, 4);
-	assert_move(&swap->moves[1], 2, 4, 1);
-	assert_true(swap->moves[0].below_cache && swap->moves[1].below_cache);
-	assert_true(swap->cost_before == 400 * 10 && swap->cost_after == 400 * 5);
-}
+QUANTITY(below_cache, proposals.items[U(0)].moves[U(1)].below_cache)
+
+/* One node of two caches with four CPUs each, and another node. Threads 0 and 2, 1 and 3 share
+ * below different caches. */
+#define ACROSS "machine 2 8; caches 4; threads 0 1 4 5; share 0 2 200; share 1 3 200; "
+
+SCRIPT(within_a_node_threads_move_below_one_cache,
+       ACROSS "moves_to 0 4 1 5 = 0; proposals = 1; exchanges 0 = 1; move 0 1 1 4; move 0.1 2 4 1",
+       "below_cache 0 0 = 1; below_cache 0 1 = 1; cost_before 0 = 4000; cost_after 0 = 2000")
 
 /* All pairs share 200 times, up to chance: no placement is better than another. */
-TEST(partners_that_differ_by_chance_stay_where_they_are)
-{
-	int cpus[] = {0, 4, 1, 5};
-	share_across_caches(190);
-	(void)moves_to(cpus);
-	assert_int_equal(proposals.count, 0);
-}
+SCRIPT(partners_that_differ_by_chance_stay_where_they_are,
+       ACROSS "share 0 1 190; share 0 3 190; share 1 2 190; share 2 3 190; moves_to 0 4 1 5 = 0",
+       "proposals = 0")
 
-TEST(one_cache_for_a_node_is_the_node)
-{
-	int cpus[] = {0, 4, 1, 5};
-	share_across_caches(0);
-	for (unsigned cpu = 0; cpu < 16; cpu++)
-		machine->topology->cpus[cpu].cache = (int)cpu / 8;
-	(void)moves_to(cpus);
-	assert_int_equal(proposals.count, 0);
-}
+SCRIPT(one_cache_for_a_node_is_the_node, ACROSS "caches 8; moves_to 0 4 1 5 = 0; proposals = 0")
 
 /* Four threads communicate at random, a hundred times each pair: at three standard errors at most
  * four of 200 matrices are taken for a pattern, and nearly all are if one partner has twice as
- * much. */
+ * much.
+ */
 TEST(heterogeneity_exceeds_chance)
 {
-	int cpus[] = {0, 4, 1, 5};
+	int at[] = {0, 1, 4, 5}, cpus[] = {0, 4, 1, 5};
 	struct nm_rng rng;
 	unsigned moved[2] = {0};
 	nm_rng_seed(&rng, 3);
 	for (unsigned twice = 0; twice < 2; twice++)
 		for (int round = 0; round < 200; round++) {
-			share_across_caches(0);
-			nm_affinity_free(affinity);
-			nm_affinity_new(&machine->config, &affinity);
+			renew(2, 8);
+			split_caches(4);
+			for (size_t i = 0; i < 4; i++)
+				machine_thread(machine, 10, at[i], -1);
 			for (int n = 0; n < 600; n++) {
 				size_t a = nm_rng_below(&rng, 4);
 				share(a, (a + 1 + nm_rng_below(&rng, 3)) % 4, 1);
@@ -559,8 +370,6 @@ TEST(heterogeneity_exceeds_chance)
 	assert_true(moved[0] <= 4);
 	assert_true(moved[1] >= 190);
 }
-
-/* ---- any machine ---- */
 
 /* ---- bounded cost ---- */
 

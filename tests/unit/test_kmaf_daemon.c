@@ -1,140 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* kMAF through every stage of the daemon in simulated time: sharing threads are collocated, moves
  * that slow accesses are rolled back, and both are logged. */
-#define SET_UP world_open
+#define SET_UP open_words
 #define TEAR_DOWN world_close
 #include "../support/test.h"
 
 #include "../support/sharing.h"
-#include "daemon_fixture.h"
+#include "daemon_words.h"
 
-#define BLOCK(number) (0x7f0000000000ULL + (uint64_t)(number) * (1 << 20))
+/* share cpu0 node0 block 1: a thread of process 1000 */
+ACTION(share, add_worker(1000, (int)N(0), U(1))->address = 0x7f0000000000ULL + U(2) * (1 << 20))
 
-static void begin(void)
+WORD(begin_kmaf)
 {
-	struct nm_config *config = world.daemon.config;
-	config->threads.policy = NM_POLICY_KMAF;
+	world.daemon.config->threads.policy = NM_POLICY_KMAF;
 	nm_pipeline_configure_pages(&world.daemon, true);
-	assert_non_null(world.daemon.pipeline.memory);
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* Pairs of a process, each one node apart, with memory on the node of the first thread. */
-static void part_pairs(unsigned pairs)
+static unsigned parted_pairs(void)
 {
-	for (unsigned i = 0; i < pairs; i++) {
-		add_worker(1000, (int)(2 * i), i)->address = BLOCK(i);
-		add_worker(1000, (int)((2 * i + 3) % CPUS), i)->address = BLOCK(i);
-	}
-}
-
-static bool pairs_share_nodes(void)
-{
+	unsigned count = 0;
 	for (size_t i = 0; i < world.nr_workers; i += 2)
-		if (node_of(&world.workers[i]) != node_of(&world.workers[i + 1]))
-			return false;
-	return true;
-}
-
-static unsigned settle(unsigned most)
-{
-	unsigned intervals = 0;
-	for (; intervals < most && !pairs_share_nodes(); intervals++)
-		live_one();
-	assert_true(pairs_share_nodes());
-	return intervals;
-}
-
-TEST(sharing_pairs_are_collocated)
-{
-	part_pairs(2);
-	begin();
-	print_message("settled after %u intervals\n", settle(15));
-	live(15);
-	assert_true(all_at_home());
-	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
-	assert_int_equal(world.daemon.tally.failed, 0);
-	assert_true(world.daemon.tally.applied > 0);
-	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED],
-			 world.daemon.tally.applied);
-	size_t quiet = world.nr_entries;
-	live(100);
-	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
-}
-
-/* Four pairs on four nodes of two CPUs, each pair on two nodes; no CPU is idle. */
-TEST(sharing_pairs_are_collocated_on_a_full_machine)
-{
-	part_pairs(4);
-	begin();
-	print_message("settled after %u intervals\n", settle(40));
-	live_one();
-	assert_int_equal(world.daemon.tally.failed, 0);
-	for (int cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(workers_on(cpu), 1);
-}
-
-TEST(the_journal_describes_decisions_completely)
-{
-	part_pairs(2);
-	begin();
-	settle(15);
-	live(12);
-	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "RESULT", "applied");
-	assert_non_null(move);
-	assert_true(has_field(move, "POLICY", "kmaf"));
-	assert_true(number_of(move, "SHARING_COST_AFTER") < number_of(move, "SHARING_COST_BEFORE"));
-	assert_true(number_of(move, "SHARED") > 9);
-	assert_null(field_of(move, "TICKETS"));
-	assert_null(field_of(move, "DRAW"));
-	assert_non_null(strstr(move->text, ": sharing cost "));
-	const struct nm_entry *verdict =
-		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
-	assert_non_null(verdict);
-	assert_true(has_field(verdict, "VERDICT", "improved"));
-	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") < 1100);
-	assert_true(number_of(verdict, "SHARING_COST_AFTER") <
-		    number_of(verdict, "SHARING_COST_BEFORE"));
-	assert_true(number_of(verdict, "LATENCY_AFTER_CYCLES") > 0);
-	assert_non_null(strstr(verdict->text, " memory latency "));
-}
-
-/* A thread that moves to its partner is farther from its memory, which does not follow. */
-TEST(moves_that_slow_accesses_are_rolled_back)
-{
-	struct worker *a = add_worker(1000, 0, 0), *b = add_worker(1000, 4, 2);
-	a->address = b->address = BLOCK(0);
-	world.homes = true; /* their pages differ in all but the address */
-	begin();
-	for (int i = 0; i < 40 && world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK] == 0; i++)
-		live_one();
-	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK],
-			 2); /* and the bound thread is released */
-	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 1);
-	const struct nm_entry *back = find_entry(0, NM_MESSAGE_DECISION, "KIND", "rollback");
-	assert_non_null(back);
-	assert_null(field_of(back, "SHARED"));
-	assert_null(field_of(back, "SHARING_COST_BEFORE"));
-	const struct nm_entry *verdict =
-		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "rolled-back");
-	assert_non_null(verdict);
-	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") > 1500);
-	assert_int_equal(number_of(verdict, "INTERVALS"), NM_VERDICT_INTERVALS);
-	/* The other thread does not move instead. */
-	for (int i = 0; i < 60; i++) {
-		live_one();
-		assert_true(all_at_home());
-	}
-}
-
-TEST(threads_without_sharing_are_left_alone)
-{
-	for (int i = 0; i < 4; i++)
-		add_worker(1000, 2 * i, (unsigned)i)->address = BLOCK(i);
-	begin();
-	live(50);
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+		count += node_of(&world.workers[i]) != node_of(&world.workers[i + 1]);
+	return count;
 }
 
 static bool is_held(void)
@@ -144,69 +34,85 @@ static bool is_held(void)
 	return processes[0].held;
 }
 
+static uint32_t sharing_of_first_two(void)
+{
+	return sharing_between(nm_memory_affinity(world.daemon.pipeline.memory),
+			       world.workers[0].tid, world.workers[1].tid);
+}
+
+QUANTITY(parted, parted_pairs())
+QUANTITY(pages_held, is_held())
+KNOB(address, worker_at(step, U(0))->address)
+KNOB(mapping_s, world.daemon.config->rules.mapping_s)
+KNOB(homes_sampled, world.homes)
+QUANTITY(has_memory_stage, world.daemon.pipeline.memory != NULL)
+
+/* Pairs, each one node apart, with memory on the node of the first thread. */
+#define PAIR "share cpu0 node0 block 0; share cpu3 node0 block 0; "
+#define TWO_PAIRS PAIR "share cpu2 node1 block 1; share cpu5 node1 block 1; "
+
+SCRIPT(sharing_pairs_are_collocated,
+       TWO_PAIRS "begin_kmaf; until parted = 0 within 15; run 15; all_at_home = 1; failed = 0",
+       "verdicts_rolled_back = 0; applied > 0; keep n = applied; verdicts_improved = n; mark",
+       "run 100; entries decision = 0")
+
+/* Four pairs on four nodes of two CPUs, each pair on two nodes; no CPU is idle, or shared. */
+SCRIPT(sharing_pairs_are_collocated_on_a_full_machine,
+       TWO_PAIRS "share cpu4 node2 block 2; share cpu7 node2 block 2",
+       "share cpu6 node3 block 3; share cpu1 node3 block 3; begin_kmaf",
+       "until parted = 0 within 40; run 1; failed = 0; shared_cpus = 0")
+
+SCRIPT(the_journal_describes_decisions_completely,
+       TWO_PAIRS "begin_kmaf; until parted = 0 within 15; run 12",
+       "journal decision RESULT=applied POLICY=kmaf SHARING_COST_AFTER<$SHARING_COST_BEFORE "
+       "SHARED>9 TICKETS=- DRAW=-",
+       "text : sharing cost ",
+       "journal verdict DECISION=$DECISION VERDICT=improved SLOWDOWN_PERMILLE<1100 "
+       "SHARING_COST_AFTER<$SHARING_COST_BEFORE LATENCY_AFTER_CYCLES>0",
+       "text  memory latency ")
+
+/* A thread that moves to its partner is farther from its memory, which does not follow. Their pages
+ * differ in all but the address. The bound thread is released, too, and does not move instead. */
+SCRIPT(moves_that_slow_accesses_are_rolled_back,
+       "share cpu0 node0 block 0; share cpu4 node2 block 0; set homes_sampled = 1; begin_kmaf",
+       "until verdicts_rolled_back > 0 within 40; verdicts_rolled_back = 2; assignments = 1",
+       "journal decision KIND=rollback SHARED=- SHARING_COST_BEFORE=-",
+       "journal verdict VERDICT=rolled-back SLOWDOWN_PERMILLE>1500 INTERVALS=10",
+       "each 60: run 1; all_at_home = 1")
+
+SCRIPT(threads_without_sharing_are_left_alone,
+       "share cpu0 node0 block 0; share cpu2 node1 block 1; share cpu4 node2 block 2",
+       "share cpu6 node3 block 3; begin_kmaf; run 50; entries decision = 0")
+
 /* As soon as sharing threads are placed, or after a few periods without a mapping. */
-TEST(pages_wait_for_the_first_mapping)
-{
-	part_pairs(1);
-	begin();
-	live(1);
-	assert_true(is_held());
-	for (int i = 0; i < 10 && world.daemon.tally.applied == 0; i++) {
-		assert_true(is_held());
-		live_one();
-	}
-	assert_true(world.daemon.tally.applied > 0);
-	assert_false(is_held());
-}
+SCRIPT(pages_wait_for_the_first_mapping,
+       PAIR "begin_kmaf; run 1; pages_held = 1; until pages_held = 0 within 10; applied > 0")
 
-TEST(pages_of_unmapped_processes_wait_for_five_periods)
-{
-	add_worker(1000, 0, 0)->address = BLOCK(0);
-	add_worker(1000, 2, 0)->address = BLOCK(1);
-	begin();
-	unsigned intervals = 0;
-	live(1);
-	for (; intervals < 20 && is_held(); intervals++)
-		live_one();
-	assert_in_range(intervals, 4, 7);
-}
+SCRIPT(pages_of_unmapped_processes_wait_for_five_periods,
+       "share cpu0 node0 block 0; share cpu2 node0 block 1; begin_kmaf; run 1",
+       "until pages_held = 0 within 7; waited >= 4; applied = 0")
 
-TEST(the_period_is_kept)
+/* Sharing is halved every four intervals. */
+SCRIPT(the_period_is_kept, PAIR "begin_kmaf; set mapping_s = 0.5; interval_s = 0.5",
+       "set mapping_s = 4; interval_s = 1; run 8; set address 0 = 0; set address 1 = 0; run 4",
+       "aged_in 12 = 3")
+
+static unsigned count_aged(unsigned intervals)
 {
-	struct nm_config *config = world.daemon.config;
-	part_pairs(1);
-	begin();
-	config->rules.mapping_s = 0.5;
-	assert_true(nm_interval_s(&world.daemon) == 0.5);
-	config->rules.mapping_s = 4;
-	assert_true(nm_interval_s(&world.daemon) == 1);
-	live(8);
-	world.workers[0].address = world.workers[1].address = 0;
-	live(4);
-	const struct nm_affinity *affinity = nm_memory_affinity(world.daemon.pipeline.memory);
-	uint32_t tids[] = {world.workers[0].tid, world.workers[1].tid};
 	unsigned aged = 0;
-	for (int i = 0; i < 12; i++) {
-		uint32_t before = sharing_between(affinity, tids[0], tids[1]);
+	while (intervals-- > 0) {
+		const uint32_t before = sharing_of_first_two();
 		live_one();
-		aged += sharing_between(affinity, tids[0], tids[1]) < before;
+		aged += sharing_of_first_two() < before;
 	}
-	assert_int_equal(aged, 3);
+	return aged;
 }
+
+QUANTITY(aged_in, count_aged(U(0)))
 
 /* The stage exists only if a policy uses it. */
-TEST(the_memory_stage_follows_the_policies)
-{
-	struct nm_daemon *daemon = &world.daemon;
-	daemon->config->threads.policy = NM_POLICY_KMAF;
-	nm_pipeline_configure_pages(daemon, false);
-	assert_non_null(daemon->pipeline.memory);
-	daemon->config->threads.policy = NM_POLICY_IMAR2;
-	nm_pipeline_configure_pages(daemon, false);
-	assert_null(daemon->pipeline.memory);
-	daemon->config->pages.policy = NM_PAGES_WATCH;
-	nm_pipeline_configure_pages(daemon, false);
-	assert_non_null(daemon->pipeline.memory);
-}
+SCRIPT(the_memory_stage_follows_the_policies,
+       "set policy = kmaf; configure; has_memory_stage = 1; set policy = imar2; configure",
+       "has_memory_stage = 0; set page_policy = watch; configure; has_memory_stage = 1")
 
 RUN_TESTS()

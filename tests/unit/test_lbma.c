@@ -1,407 +1,147 @@
 /* SPDX-License-Identifier: MIT */
-#define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define SET_UP open_machine
+#define TEAR_DOWN close_machine
 #include "../support/test.h"
 
 #include "../../src/policy/lbma.h"
-#include "../support/interval.h"
+#include "machine_words.h"
 
-static struct machine *machine;
-static struct nm_proposals proposals;
-static struct nm_rng rng;
-
-/* Four nodes of two CPUs. */
-static int set_up(void **state)
+static void propose_with(const struct nm_snapshot *snapshot)
 {
-	(void)state;
-	machine = machine_new(4, 2);
-	nm_rng_seed(&rng, 42);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nm_proposals_clear(&proposals);
-	machine_free(machine);
-	return 0;
-}
-
-static const struct nm_proposal *propose(void)
-{
-	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-	assert_non_null(snapshot);
-	nm_proposals_clear(&proposals);
 	nm_lbma_propose(snapshot, &machine->config, &rng, &proposals);
-	return proposals.items;
 }
 
-static void assert_still(void)
-{
-	propose();
-	assert_int_equal(proposals.count, 0);
-}
+SCRIPT(no_candidates_give_no_move, "still; paper; still")
 
-/* Unmanaged load. */
-static void fill_cpus(int first, int last)
-{
-	for (int cpu = first; cpu <= last; cpu++)
-		machine->busy[cpu] = 0.9;
-}
-
-TEST(no_candidates_give_no_move)
-{
-	assert_still();
-	machine_paper(&machine->config);
-	assert_still();
-}
-
-TEST(one_node_leaves_no_choice)
-{
-	machine_free(machine);
-	machine = machine_new(1, 4);
-	machine_thread(machine, 10, 0, 0);
-	assert_still();
-	machine_paper(&machine->config);
-	assert_still();
-}
+SCRIPT(one_node_leaves_no_choice, "machine 1 4; thread 10 cpu0 node0; still; paper; still")
 
 /* Two threads on two nodes have their memory on another one, whose controller serves nothing else:
- * its pages follow the threads if they stay. */
-TEST(threads_wait_for_pages_behind_one_controller)
-{
-	for (int cpu = 0; cpu < 4; cpu += 2)
-		machine_perform(machine, machine_thread(machine, 10, cpu, 2), 1e9, 1e9, 5e9, 200);
-	machine->config.pages.policy = NM_PAGES_EXCLUSIVITY;
-	assert_still();
-	/* Nothing moves its pages. */
-	machine->config.pages.policy = NM_PAGES_NONE;
-	propose();
-	assert_true(proposals.count > 0);
-	/* Other nodes serve as much. */
-	machine->config.pages.policy = NM_PAGES_EXCLUSIVITY;
-	machine_perform(machine, machine_thread(machine, 20, 6, 3), 1e9, 1e9, 5e9, 200);
-	propose();
-	assert_true(proposals.count > 0);
-	/* Any controller serves this. */
-	for (size_t i = 0; i < 3; i++)
-		machine_perform(machine, i, 1e9, 1e9, i < 2 ? 1e9 : 0, 200);
-	propose();
-	assert_true(proposals.count > 0);
-}
+ * its pages follow the threads if they stay, unless nothing moves pages, other nodes serve as much,
+ * or any controller serves this. */
+SCRIPT(threads_wait_for_pages_behind_one_controller,
+       "thread 10 cpu0 node2; thread 10 cpu2 node2; perform 0 5e9; perform 1 5e9",
+       "set page_policy = exclusivity; still; set page_policy = none; count > 0",
+       "set page_policy = exclusivity; thread 20 cpu6 node3; perform 2 5e9; count > 0",
+       "perform 0 1e9; perform 1 1e9; perform 2 0; count > 0")
 
-TEST(a_stray_thread_moves_to_its_memory)
-{
-	machine_thread(machine, 10, 0, 2);
-	const struct nm_proposal *proposal = propose();
-	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposal->nr_candidates, 1);
-	assert_int_equal(proposal->kind, NM_PROPOSAL_MIGRATE);
-	assert_int_equal(proposal->moves[0].thread, 0);
-	assert_int_equal(proposal->moves[0].cpu_from, 0);
-	assert_int_equal(proposal->moves[0].node_from, 0);
-	assert_int_equal(proposal->moves[0].cpu_to, 4);
-	assert_int_equal(proposal->moves[0].node_to, 2);
-	assert_true(proposal->tickets.total == 6);
-	assert_true(proposal->tickets.free_cpu == 2);
-	assert_true(proposal->tickets.preferred == 4);
-	assert_true(proposal->tickets.partner == 0);
-	assert_true(proposal->gain == 1);
-	assert_true(proposal->draw >= 0 && proposal->draw < 6);
-}
+SCRIPT(a_stray_thread_moves_to_its_memory,
+       "thread 10 cpu0 node2; count = 1; candidates = 1; migrates = 1; moved 0 = 0; cpu_from 0 = 0",
+       "node_from 0 = 0; cpu_to 0 = 4; node_to 0 = 2; tickets = 6; for_cpu = 2; for_node = 4",
+       "for_partner = 0; gain = 1; draw >= 0; draw < 6")
 
-TEST(the_rule_of_the_paper_moves_it_every_time)
-{
-	machine_paper(&machine->config);
-	machine_thread(machine, 10, 0, 0);
-	for (int i = 0; i < 100; i++) {
-		const struct nm_proposal *proposal = propose();
-		assert_int_equal(proposals.count, 1);
-		assert_int_equal(proposal->nr_candidates, 6);
-		assert_int_not_equal(proposal->moves[0].node_to, 0);
-		assert_true(proposal->tickets.total == 2);
-		assert_true(proposal->gain == -1);
-	}
-}
+SCRIPT(the_rule_of_the_paper_moves_it_every_time, "paper; thread 10 cpu0 node0",
+       "each 100: count = 1; candidates = 6; node_to 0 != 0; tickets = 2; gain = -1")
 
-TEST(free_cpus_of_a_node_are_one_candidate_when_merged)
-{
-	machine_paper(&machine->config);
-	machine->config.rules.lottery = NM_LOTTERY_PROPORTIONAL;
-	machine_thread(machine, 10, 0, 0);
-	assert_int_equal(propose()->nr_candidates, 3);
-	assert_int_equal(proposals.count, 1);
-}
+SCRIPT(free_cpus_of_a_node_are_one_candidate_when_merged,
+       "paper; set lottery = proportional; thread 10 cpu0 node0; count = 1; candidates = 3")
 
-TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu)
-{
-	machine_free(machine);
-	machine = machine_of_size(2, 2, 2, 4);
-	machine_thread(machine, 10, 0, 1);
-	fill_cpus(3, 3);
-	assert_true(propose()->tickets.free_cpu == 1);
-	assert_true(proposals.items[0].tickets.total == 5);
-	assert_int_equal(proposals.items[0].moves[0].cpu_to, 2);
-	machine_paper(&machine->config);
-	assert_true(propose()->tickets.free_cpu == 2);
-}
+SCRIPT(a_busy_sibling_halves_the_tickets_of_a_free_cpu,
+       "machine 2 2 2; thread 10 cpu0 node1; fill 3-3; count = 1; for_cpu = 1; tickets = 5",
+       "cpu_to 0 = 2; paper; count > 0; for_cpu = 2")
 
 /* Thread 0 on CPU 0 and thread 1 on CPU 2; every other CPU has unmanaged load. */
-static void pair(int memory_of_first, int memory_of_second)
+#define PAIR(first, second) "thread 10 cpu0 " first "; thread 20 cpu2 " second "; fill 0-7; "
+
+SCRIPT(a_swap_that_helps_both_earns_both_preferences,
+       PAIR("node1", "node0") "count = 1; exchanges = 1; tickets = 8; for_node = 4",
+       "for_partner = 4; for_cpu = 0; gain = 1")
+
+/* Either of them may be drawn first. */
+SCRIPT(a_swap_may_help_one_thread_without_harming_the_other,
+       PAIR("node1", "node3") "count = 1; tickets = 4; gain = 0.5; for_first = 4")
+
+static double tickets_of_first(void)
 {
-	machine_thread(machine, 10, 0, memory_of_first);
-	machine_thread(machine, 20, 2, memory_of_second);
-	fill_cpus(0, 7);
+	return first()->moves[0].thread == 0 ? first()->tickets.preferred
+					     : first()->tickets.partner;
 }
 
-TEST(a_swap_that_helps_both_earns_both_preferences)
-{
-	pair(1, 0);
-	const struct nm_proposal *proposal = propose();
-	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposal->kind, NM_PROPOSAL_SWAP);
-	assert_int_equal(proposal->moves[0].cpu_to, proposal->moves[1].cpu_from);
-	assert_int_equal(proposal->moves[1].cpu_to, proposal->moves[0].cpu_from);
-	assert_int_not_equal(proposal->moves[0].thread, proposal->moves[1].thread);
-	assert_true(proposal->tickets.total == 8);
-	assert_true(proposal->tickets.preferred == 4 && proposal->tickets.partner == 4);
-	assert_true(proposal->tickets.free_cpu == 0);
-	assert_true(proposal->gain == 1);
-}
+QUANTITY(for_first, tickets_of_first())
 
-TEST(a_swap_may_help_one_thread_without_harming_the_other)
-{
-	pair(1, 3);
-	const struct nm_proposal *proposal = propose();
-	bool first = proposal->moves[0].thread == 0;
-	assert_true(proposal->tickets.total == 4);
-	assert_true((first ? proposal->tickets.preferred : proposal->tickets.partner) == 4);
-	assert_true(proposal->gain == 0.5);
-}
+SCRIPT(the_gate_considers_the_loss_of_the_partner,
+       PAIR("node1", "node1") "touch 1 node2 101; set gate_sigmas = 0; still; touch 0 node1 150",
+       "count = 1; gain in 0.1424501..0.1424502")
 
-TEST(the_gate_considers_the_loss_of_the_partner)
-{
-	pair(1, 1);
-	machine_touch(machine, 1, 2, 101);
-	machine->config.rules.gate_sigmas = 0;
-	assert_still();
-	machine_touch(machine, 0, 1, 150);
-	propose();
-	assert_int_equal(proposals.count, 1);
-	assert_true(fabs(proposals.items[0].gain - 50.0 / 351) < 1e-12);
-}
+SCRIPT(only_the_paper_profile_accepts_zero_tickets,
+       PAIR("node2", "node3") "still; paper; set lottery = proportional; still",
+       "set lottery = paper; count = 1; tickets = 0; draw = 0")
 
-TEST(only_the_paper_profile_accepts_zero_tickets)
-{
-	pair(2, 3);
-	assert_still();
-	machine_paper(&machine->config);
-	machine->config.rules.lottery = NM_LOTTERY_PROPORTIONAL;
-	assert_still();
-	machine->config.rules.lottery = NM_LOTTERY_PAPER;
-	propose();
-	assert_int_equal(proposals.count, 1);
-	assert_true(proposals.items[0].tickets.total == 0);
-	assert_true(proposals.items[0].draw == 0);
-}
+SCRIPT(affinities_limit_the_destinations,
+       "thread 10 cpu0 node2; allow 0 0-3,5-7; count > 0; cpu_to 0 = 5; allow 0 0-3,6-7; still",
+       "paper; count > 0; candidates = 4")
 
-TEST(affinities_limit_the_destinations)
-{
-	machine_thread(machine, 10, 0, 2);
-	machine_allow(machine, 0, "0-3,5-7");
-	assert_int_equal(propose()->moves[0].cpu_to, 5);
-	machine_allow(machine, 0, "0-3,6-7");
-	assert_still();
-	machine_paper(&machine->config);
-	assert_int_equal(propose()->nr_candidates, 4);
-}
-
-TEST(affinities_limit_both_threads_of_a_swap)
-{
-	pair(1, 0);
-	machine_allow(machine, 0, "0-1");
-	assert_still();
-	machine_allow(machine, 0, "0-7");
-	machine_allow(machine, 1, "1-7");
-	assert_still();
-	machine_allow(machine, 1, "0,2");
-	propose();
-	assert_int_equal(proposals.count, 1);
-}
+SCRIPT(affinities_limit_both_threads_of_a_swap,
+       PAIR("node1", "node0") "allow 0 0-1; still; allow 0 0-7; allow 1 1-7; still; allow 1 0,2",
+       "count = 1")
 
 /* Both reach their memory. */
-TEST(users_are_swapped_if_both_gain)
+SCRIPT(users_are_swapped_if_both_gain, PAIR("node1", "node0") "other_user 20; count = 1")
+
+SCRIPT(losses_of_a_user_do_not_affect_others,
+       PAIR("node1", "node0") "touch 1 node0 0; touch 1 node2 100; other_user 20; still",
+       "set cross_owner_swap = 1; count = 1")
+
+SCRIPT(unmovable_threads_are_not_candidates_or_partners,
+       PAIR("node1", "node0") "set barred_until 1 = 101; still; set barred_until 1 = 0",
+       "set main_node_share 1 = 0.5; still; paper; set barred_until 1 = 101; still")
+
+WORD(isolate)
 {
-	pair(1, 0);
-	machine_process(machine, 20)->uid = 1001;
-	propose();
-	assert_int_equal(proposals.count, 1);
+	hwloc_bitmap_clr(machine->topology->usable, U(0));
+	hwloc_bitmap_clr(machine->topology->nodes[U(0) / 2].cpus, U(0));
 }
 
-TEST(losses_of_a_user_do_not_affect_others)
-{
-	pair(1, 0);
-	machine_touch(machine, 1, 0, 0);
-	machine_touch(machine, 1, 2, 100);
-	machine_process(machine, 20)->uid = 1001;
-	assert_still();
-	machine->config.rules.cross_owner_swap = true;
-	propose();
-	assert_int_equal(proposals.count, 1);
-}
-
-TEST(unmovable_threads_are_not_candidates_or_partners)
-{
-	pair(1, 0);
-	machine->members[1].barred_until = machine->interval + 1;
-	assert_still();
-	machine->members[1].barred_until = 0;
-	machine->figures[1].main_node_share = 0.5;
-	assert_still();
-	machine_paper(&machine->config);
-	machine->members[1].barred_until = machine->interval + 1;
-	assert_still();
-}
-
-TEST(isolated_cpus_are_ignored)
-{
-	pair(1, 0);
-	machine->busy[3] = 0;
-	hwloc_bitmap_clr(machine->topology->usable, 3);
-	hwloc_bitmap_clr(machine->topology->nodes[1].cpus, 3);
-	hwloc_bitmap_clr(machine->topology->usable, 0);
-	hwloc_bitmap_clr(machine->topology->nodes[0].cpus, 0);
-	assert_still();
-}
+SCRIPT(isolated_cpus_are_ignored,
+       PAIR("node1", "node0") "set busy 3 = 0; isolate 3; isolate 0; still")
 
 /* Which of two threads that prefer one node is there depends on whose faults were sampled more
  * often. */
-TEST(two_threads_that_prefer_one_node_are_not_swapped)
-{
-	pair(1, 1);
-	machine_touch(machine, 0, 1, 900);
-	machine->config.rules.paper = true;
-	assert_still();
-	machine->config.rules.gate = NM_GATE_PAPER;
-	propose();
-	assert_int_equal(proposals.count, 1);
-}
+SCRIPT(two_threads_that_prefer_one_node_are_not_swapped,
+       PAIR("node1", "node1") "touch 0 node1 900; set paper_rules = 1; still; set gate = paper",
+       "count = 1")
 
 /* Too few samples show what it would lose, so the gate keeps it where it is. */
-TEST(an_unknown_thread_is_a_partner_only_without_the_gate)
-{
-	pair(1, -1);
-	assert_still();
-	machine->config.rules.gate = NM_GATE_PAPER;
-	const struct nm_proposal *proposal = propose();
-	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposal->moves[0].thread, 0);
-	assert_int_equal(proposal->moves[1].thread, 1);
-	assert_true(proposal->gain == 1);
-	machine_touch(machine, 0, 1, 9);
-	assert_still();
-	machine_paper(&machine->config);
-	machine->config.rules.n = 2;
-	propose();
-}
+SCRIPT(an_unknown_thread_is_a_partner_only_without_the_gate,
+       PAIR("node1", "unknown") "still; set gate = paper; count = 1; moved 0 = 0; moved 1 = 1",
+       "gain = 1; touch 0 node1 9; still; paper; set n = 2; count >= 0")
 
-TEST(unknown_metrics_cause_no_move)
-{
-	machine_thread(machine, 10, 0, 2);
-	machine->figures[0].run_share = NAN;
-	assert_still();
-	machine->figures[0].run_share = 0.9;
-	machine->figures[0].access_total = NAN;
-	assert_still();
-	machine_touch(machine, 0, 2, 100);
-	for (int cpu = 0; cpu < 8; cpu++)
-		machine->busy[cpu] = NAN;
-	assert_still();
-}
+SCRIPT(unknown_metrics_cause_no_move,
+       "thread 10 cpu0 node2; set run_share 0 = nan; still; set run_share 0 = 0.9",
+       "set access_total 0 = nan; still; touch 0 node2 100; set busy 0 = nan; set busy 1 = nan",
+       "set busy 2 = nan; set busy 3 = nan; set busy 4 = nan; set busy 5 = nan; set busy 6 = nan",
+       "set busy 7 = nan; still")
 
-TEST(a_thread_without_home_stays_out)
-{
-	machine_thread(machine, 10, -1, 2);
-	assert_still();
-	machine_paper(&machine->config);
-	assert_still();
-}
+SCRIPT(a_thread_without_home_stays_out, "thread 10 -1 node2; still; paper; still")
 
-TEST(in_the_paper_profile_a_thread_without_candidates_uses_its_turn)
-{
-	unsigned idle = 0;
-	machine_thread(machine, 10, 0, 2);
-	machine_thread(machine, 10, 1, 2);
-	machine_allow(machine, 1, "1");
-	for (int i = 0; i < 50; i++) {
-		propose();
-		assert_int_equal(proposals.count, 1);
-	}
-	machine_paper(&machine->config);
-	for (int i = 0; i < 50; i++) {
-		propose();
-		idle += proposals.count == 0;
-	}
-	assert_in_range(idle, 5, 45);
-}
+static unsigned idle; /* intervals without a proposal */
 
-TEST(accesses_to_a_memory_only_node_attract_to_its_neighbour)
-{
-	machine_take_cpus(machine, 3, 1);
-	machine_thread(machine, 10, 0, 3);
-	const struct nm_proposal *proposal = propose();
-	assert_int_equal(proposal->moves[0].node_to, 1);
-	assert_true(proposal->tickets.total == 6);
-	assert_true(proposal->gain == 1);
-	machine_run_on(machine, 0, 2);
-	assert_still();
-}
+ACTION(note_idle, idle += count_proposals() == 0)
+QUANTITY(idle, idle)
+
+SCRIPT(in_the_paper_profile_a_thread_without_candidates_uses_its_turn,
+       "thread 10 cpu0 node2; thread 10 cpu1 node2; allow 1 1", "each 50: count = 1", "paper",
+       "each 50: note_idle", "idle in 5..45")
+
+SCRIPT(accesses_to_a_memory_only_node_attract_to_its_neighbour,
+       "memory_only 3 1; thread 10 cpu0 node3; count > 0; node_to 0 = 1; tickets = 6; gain = 1",
+       "run_on 0 2; still")
 
 /* Three busy threads prefer node 1, which has two CPUs; the last has the fewest accesses. */
-TEST(a_full_preferred_node_receives_no_more_threads)
-{
-	machine_thread(machine, 10, 2, 1);
-	machine_thread(machine, 20, 4, 1);
-	machine_thread(machine, 30, 6, 1);
-	machine_touch(machine, 2, 1, 50);
-	machine->config.rules.n = 8;
-	propose();
-	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposals.items[0].moves[0].thread, 1);
-	machine->config.rules.paper = true;
-	machine_allow(machine, 1, "4-7");
-	propose();
-	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposals.items[0].moves[0].thread, 2);
-}
+SCRIPT(a_full_preferred_node_receives_no_more_threads,
+       "thread 10 cpu2 node1; thread 20 cpu4 node1; thread 30 cpu6 node1; touch 2 node1 50",
+       "set n = 8; count = 1; moved 0 = 1; set paper_rules = 1; allow 1 4-7; count = 1",
+       "moved 0 = 2")
 
-TEST(a_refused_thread_is_not_a_partner)
-{
-	size_t leaves = machine_thread(machine, 10, 2, 1);
-	machine_touch(machine, leaves, 0, 110);
-	machine_thread(machine, 10, 3, 1);
-	machine_thread(machine, 10, 4, 1);
-	size_t refused = machine_thread(machine, 20, 0, 1);
-	machine_touch(machine, refused, 1, 60);
-	fill_cpus(0, 7);
-	machine->config.rules.gate_sigmas = 0;
-	propose();
-	assert_int_equal(proposals.count, 0);
-	machine->config.rules.paper = true;
-	propose();
-	assert_int_equal(proposals.count, 1);
-}
+SCRIPT(a_refused_thread_is_not_a_partner,
+       "thread 10 cpu2 node1; touch 0 node0 110; thread 10 cpu3 node1; thread 10 cpu4 node1",
+       "thread 20 cpu0 node1; touch 3 node1 60; fill 0-7; set gate_sigmas = 0; still",
+       "set paper_rules = 1; count = 1")
 
-TEST(n_bounds_threads_and_winners)
-{
-	for (int i = 0; i < 8; i++)
-		machine_thread(machine, 10, i, (i / 2 + 1) % 4);
-	for (uint64_t n = 0; n < 10; n++) {
-		machine->config.rules.n = n;
-		propose();
-		assert_true(proposals.count <= n);
-	}
-}
+SCRIPT(n_bounds_threads_and_winners,
+       "thread 10 cpu0 node1; thread 10 cpu1 node1; thread 10 cpu2 node2; thread 10 cpu3 node2",
+       "thread 10 cpu4 node3; thread 10 cpu5 node3; thread 10 cpu6 node0; thread 10 cpu7 node0",
+       "set n = 0; still; set n = 1; count <= 1; set n = 2; count <= 2; set n = 3; count <= 3",
+       "set n = 5; count <= 5; set n = 7; count <= 7; set n = 9; count <= 9")
 
 /*
  * 3,000 local threads on each of two CPUs, and a remote thread of another user on the second one,
@@ -419,7 +159,7 @@ TEST(a_futile_search_is_abandoned)
 	machine_process(machine, 20)->uid = 1001;
 	for (size_t i = 0; i <= stray; i++)
 		machine->figures[i].run_share = 1e-6;
-	fill_cpus(0, 1);
+	machine->busy[0] = machine->busy[1] = 0.9;
 	propose();
 	assert_int_equal(proposals.count, 0);
 	/* The limit, and the comparisons begun for the last thread. */

@@ -9,208 +9,87 @@
 
 #include <sys/wait.h>
 
-#include "move_fixture.h"
+#include "move_words.h"
 #include "numa-migrd/base.h"
 
 /* ---- by their records ---- */
 
-TEST(a_child_of_the_window_is_restored)
-{
-	world_narrow(101, 2);
-	fake_fork(fake, 101, 300);
-	fake_clone(fake, 101, 110);
-	world_poll(20);
-	world_drain();
-	assert_no_trace();
-}
+SCRIPT(a_child_of_the_window_is_restored,
+       "narrow 101 node2; fork 101 300; clone 101 110; poll 20; drain; no_trace")
 
 /* The kernel copies the affinity when fork(2) begins; the child gets its start time later. */
-TEST(a_child_whose_creation_began_in_the_window_is_restored)
-{
-	world_narrow(101, 2);
-	uint64_t narrow = world_mask(101);
-	world_poll(20);
-	world_tick();
-	struct fake_thread *child = fake_fork(fake, 101, 300);
-	child->rss_kb = UINT64_C(2) << 20;
-	child->mask = narrow;
-	world_drain();
-	assert_int_equal(world_mask(300), ALL);
-}
+SCRIPT(a_child_whose_creation_began_in_the_window_is_restored,
+       "narrow 101 node2; keep narrow = affinity 101; poll 20; tick; fork 101 300",
+       "set rss_kb 300 = 2M; set affinity 300 = narrow; drain; is 300 all")
 
 /* Only the first one can have begun before. */
-TEST(a_later_child_keeps_its_affinity)
-{
-	world_narrow(101, 2);
-	uint64_t narrow = world_mask(101);
-	world_poll(20);
-	fake_sleep(fake, 100);
-	fake_fork(fake, 101, 300);
-	fake_fork(fake, 101, 301);
-	fake_pin(fake, 301, narrow);
-	world_drain();
-	assert_no_trace();
-}
+SCRIPT(a_later_child_keeps_its_affinity,
+       "narrow 101 node2; poll 20; sleep_ms 100; fork 101 300; fork 101 301; pin 301 node2; drain",
+       "no_trace")
 
-TEST(a_child_of_a_child_that_exited_is_restored)
-{
-	world_narrow(101, 2);
-	fake_fork(fake, 101, 300);
-	fake_fork(fake, 300, 301);
-	fake_kill(fake, 300);
-	fake_fork(fake, 301, 302);
-	world_poll(20);
-	world_drain();
-	assert_no_trace();
-}
+SCRIPT(a_child_of_a_child_that_exited_is_restored,
+       "narrow 101 node2; fork 101 300; fork 300 301; kill 300; fork 301 302; poll 20; drain",
+       "no_trace")
 
 /* SECURITY: others-pins */
-TEST(a_restored_child_may_be_pinned_to_the_same_cpus)
-{
-	world_narrow(101, 2);
-	fake_fork(fake, 101, 300);
-	uint64_t narrow = world_mask(300);
-	world_poll(20);
-	world_drain();
-	fake_pin(fake, 300, narrow);
-	for (int i = 0; i < 12; i++) {
-		world_tick();
-		assert_int_equal(world_mask(300), narrow);
-	}
-}
+SCRIPT(a_restored_child_may_be_pinned_to_the_same_cpus,
+       "narrow 101 node2; fork 101 300; is 300 node2; poll 20; drain; pin 300 node2",
+       "each 12: tick; is 300 node2")
 
-TEST(a_program_of_another_thread_is_restored)
-{
-	world_narrow(101, 2);
-	fake_exec(fake, 101);
-	world_poll(20);
-	assert_int_equal(world_mask(100), ALL);
-	world_drain();
-	world_tick();
-	assert_no_trace();
-}
+SCRIPT(a_program_of_another_thread_is_restored,
+       "narrow 101 node2; exec 101; poll 20; is 100 all; drain; tick; no_trace")
 
-TEST(a_pinned_leader_is_not_taken_for_a_program)
-{
-	fake_pin(fake, 100, world_node(2));
-	world_narrow(101, 2);
-	fake_get(fake, 101)->own = ALL;
-	fake_pin(fake, 100, fake_cpus(3, 5));
-	fake_exit(fake, 101);
-	world_poll(20);
-	world_tick();
-	assert_no_trace();
-}
+SCRIPT(a_pinned_leader_is_not_taken_for_a_program,
+       "pin 100 node2; narrow 101 node2; set own 101 = 255; pin 100 3-5; exit 101; poll 20; tick",
+       "no_trace")
 
-TEST(a_reused_number_is_not_followed)
-{
-	world_narrow(101, 2);
-	uint64_t narrow = world_mask(101);
-	world_poll(20);
-	fake_exit(fake, 101);
-	fake_sleep(fake, 100);
-	fake_clone(fake, 200, 101);
-	fake_fork(fake, 101, 300);
-	fake_pin(fake, 300, narrow);
-	world_drain();
-	assert_no_trace();
-}
+SCRIPT(a_reused_number_is_not_followed,
+       "narrow 101 node2; poll 20; exit 101; sleep_ms 100; clone 200 101; fork 101 300",
+       "pin 300 node2; drain; no_trace")
 
 /* Each process creates the next one, and exits. */
-/* SECURITY: forks */
-TEST(an_endless_chain_is_given_up)
+WORD(chain)
 {
-	world_narrow(101, 2);
-	for (uint32_t i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < U(0); i++) {
 		fake_fork(fake, i == 0 ? 101 : 1000 + i - 1, 1000 + i);
 		if (i > 0)
 			fake_kill(fake, 1000 + i - 1);
 	}
-	world_poll(20);
-	world_drain();
-	assert_int_equal(nm_moves_counts(world->moves).given_up, 1);
-	struct nm_receipt receipt = world_move(102, 2);
-	assert_int_equal(receipt.steps[0].error, -EAGAIN);
-	world_tick(); /* a walk finds the end of it */
-	assert_no_trace();
 }
+
+/* A walk finds the end of it. */
+/* SECURITY: forks */
+SCRIPT(an_endless_chain_is_given_up,
+       "narrow 101 node2; chain 100; poll 20; drain; given_up = 1; move 102 node2 = EAGAIN; tick",
+       "no_trace")
 
 /* ---- without records ---- */
 
-TEST(a_walk_finds_children_if_records_are_lost)
-{
-	world_narrow(101, 2);
-	fake_fork(fake, 101, 300);
-	fake_fork(fake, 300, 301);
-	fake_kill(fake, 300);
-	world_poll(20);
-	world_lose_records();
-	world_tick();
-	assert_no_trace();
-}
+SCRIPT(a_walk_finds_children_if_records_are_lost,
+       "narrow 101 node2; fork 101 300; fork 300 301; kill 300; poll 20; lose; tick; no_trace")
 
 /* SECURITY: others-pins */
-TEST(neighbours_keep_their_affinity_if_records_are_lost)
-{
-	world_narrow(101, 2);
-	uint64_t narrow = world_mask(101);
-	fake_pin(fake, 200, narrow);
-	fake_pin(fake, 102, narrow);
-	fake_fork(fake, 50, 201);
-	fake_pin(fake, 201, narrow);
-	fake_process(fake, 400, 1)->session = 400;
-	fake_get(fake, 400)->uid = 1001;
-	fake_pin(fake, 400, narrow);
-	world_poll(20);
-	world_lose_records();
-	for (int i = 0; i < 12; i++)
-		world_tick();
-	assert_no_trace();
-}
+SCRIPT(neighbours_keep_their_affinity_if_records_are_lost,
+       "narrow 101 node2; pin 200 node2; pin 102 node2; fork 50 201; pin 201 node2",
+       "process 400 400; set uid 400 = 1001; pin 400 node2; poll 20; lose", "each 12: tick",
+       "no_trace")
 
-TEST(a_walk_ends)
-{
-	world_narrow(101, 2);
-	world_poll(20);
-	world_lose_records();
-	for (int i = 0; i < 24; i++)
-		world_tick();
-	unsigned lists = fake->calls[FAKE_LIST];
-	world_tick();
-	assert_int_equal(fake->calls[FAKE_LIST], lists);
-}
+SCRIPT(a_walk_ends, "narrow 101 node2; poll 20; lose", "each 24: tick",
+       "keep n = lists; tick; lists = n")
 
 /* ---- after a crash ---- */
 
-TEST(a_child_is_restored_after_a_crash)
-{
-	struct nm_restoration found;
-	world_narrow(101, 2);
-	uint64_t narrow = world_mask(101);
-	fake_sleep(fake, 50);
-	fake_fork(fake, 101, 300);
-	fake_clone(fake, 101, 110);
-	fake_fork(fake, 50, 201);
-	fake_pin(fake, 201, narrow);
-	nm_moves_free(NM_TAKE(world->moves));
-	assert_int_equal(world_restore(&found), 3);
-	assert_int_equal(found.failed, 0);
-	assert_no_trace();
-	world_start();
-}
+static struct nm_restoration restoration;
 
-TEST(a_refusal_is_taken_over)
-{
-	struct nm_restoration found;
-	world_narrow(101, 2);
-	nm_moves_free(NM_TAKE(world->moves));
-	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
-	assert_int_equal(world_restore(&found), 0);
-	assert_int_equal(found.failed, 1);
-	world_start();
-	world_tick();
-	assert_no_trace();
-}
+QUANTITY(restored, world_restore(&restoration))
+QUANTITY(failed, restoration.failed)
+
+SCRIPT(a_child_is_restored_after_a_crash,
+       "narrow 101 node2; sleep_ms 50; fork 101 300; clone 101 110; fork 50 201; pin 201 node2",
+       "close; restored = 3; failed = 0; no_trace; open")
+
+SCRIPT(a_refusal_is_taken_over,
+       "narrow 101 node2; close; fail_set 1 1; restored = 0; failed = 1; open; tick; no_trace")
 
 /* ---- any sequence, and a kill at any call ---- */
 
@@ -331,7 +210,6 @@ TEST(a_kill_at_any_call_leaves_nothing)
 	unsigned outstanding = 0;
 	nm_rng_seed(&rng, 20261128);
 	for (unsigned i = 0; i < LIVES; i++) {
-		struct nm_restoration found;
 		int status;
 		(void)tear_down(NULL);
 		(void)set_up(NULL);
@@ -350,7 +228,7 @@ TEST(a_kill_at_any_call_leaves_nothing)
 		fake->die_at = 0;
 		memset(fake->open, 0, sizeof(fake->open));
 		outstanding += fake_trace(fake) != NULL;
-		assert_true(world_restore(&found) >= 0);
+		assert_true(world_restore(&restoration) >= 0);
 		const struct fake_thread *thread = fake_trace(fake);
 		if (thread)
 			fail_msg("life %u: thread %u has %#" PRIx64 ", not %#" PRIx64, i,

@@ -1,155 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads of processes with a home are moved, and their affinity is never narrow after a tick. */
-#define SET_UP open_pages
+#define SET_UP open_words
 #define TEAR_DOWN world_close
 #include "../support/test.h"
 
-#include <math.h>
+#include "daemon_words.h"
 
-#include "page_daemon_fixture.h"
+#define ONE_APART "thread 1000 cpu0 node0; thread 1000 cpu5 node0; "
 
-static void begin_auto(void)
+QUANTITY(open_moves, nm_moves_open(world.daemon.pipeline.moves))
+QUANTITY(moves_asked, nm_moves_counts(world.daemon.pipeline.moves).asked)
+QUANTITY(moves_arrived, nm_moves_counts(world.daemon.pipeline.moves).arrived)
+KNOB(stuck, fake_get(world.fake, worker_at(step, U(0))->tid)->stuck)
+
+SCRIPT(each_process_is_moved_to_a_node, "four_mixed_up; begin auto", "each 6: run 1s; narrow = 0",
+       "strays = 0; open_moves = 0")
+
+/* The scheduler takes a worker two nodes away. */
+WORD(take_away)
 {
-	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	world.balancing = -1;
-	world.daemon.machine.balancing = -1;
-	fake_sleep(world.fake, 60000);
-	world.daemon.last_tick_ns = world.fake->now_ns;
+	struct worker *worker = worker_at(step, U(0));
+	fake_get(world.fake, worker->tid)->processor = (int)((2 * node_of(worker) + 2) % CPUS);
 }
 
-static void assert_nothing_narrow(void)
-{
-	const struct fake_thread *thread = fake_trace(world.fake);
-	if (thread)
-		fail_msg("thread %u has %#" PRIx64, thread->tid, thread->mask);
-}
+SCRIPT(a_thread_that_the_scheduler_takes_away_is_moved_again, ONE_APART "begin auto",
+       "each 8: run 1s; narrow = 0", "keep home = node 1; take_away 1; node 1 != home",
+       "each 3: run 1s; narrow = 0", "node 1 = home")
 
-/* Each second, of which the ticks are parts. */
-static void live_s(unsigned seconds)
+/* It returns each time that it is moved. */
+WORD(take_away_from_home)
 {
-	while (seconds-- > 0) {
-		live((unsigned)(1 / nm_loop_wakeup_s(&world.daemon)));
-		assert_nothing_narrow();
-	}
-}
-
-/* Four processes of two threads, each over two nodes with its memory on one. */
-static void four_mixed_up(void)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		add_worker(1000 + 100 * i, (int)(2 * i), i);
-		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
-	}
-}
-
-static int home_of(uint32_t pid)
-{
-	const struct nm_home_state *state = nm_home_state_find(nm_placement_of(&world.daemon), pid);
-	assert_non_null(state);
-	return state->home;
-}
-
-static void assert_all_at_home(void)
-{
-	for (unsigned i = 0; i < 8; i++)
-		assert_int_equal(node_of(&world.workers[i]), home_of(1000 + 100 * (i / 2)));
-}
-
-TEST(each_process_is_moved_to_a_node)
-{
-	four_mixed_up();
-	begin_auto();
-	live_s(6);
-	assert_all_at_home();
-	assert_int_equal(nm_moves_open(world.daemon.pipeline.moves), 0);
-}
-
-static unsigned away(struct worker *worker)
-{
-	struct fake_thread *thread = fake_get(world.fake, worker->tid);
-	unsigned home = node_of(worker);
-	thread->processor = (int)((2 * home + 2) % CPUS);
-	return home;
-}
-
-TEST(a_thread_that_the_scheduler_takes_away_is_moved_again)
-{
-	add_worker(1000, 0, 0);
-	add_worker(1000, 5, 0);
-	begin_auto();
-	live_s(8);
-	unsigned home = away(&world.workers[1]);
-	assert_int_not_equal(node_of(&world.workers[1]), home);
-	live_s(3);
-	assert_int_equal(node_of(&world.workers[1]), home);
+	if (node_of(&world.workers[1]) == node_of(&world.workers[0]))
+		word_take_away(step);
 }
 
 /* SECURITY: managed */
-TEST(a_thread_that_moves_back_is_left_alone)
+SCRIPT(a_thread_that_moves_back_is_left_alone,
+       ONE_APART "begin auto; run 8s; keep before = moves_asked",
+       "each 120: take_away_from_home 1; run 1s; narrow = 0", "moves_asked in before+50..before+62")
+
+/* thread_of 1000 1500 cpu1: a thread with its affinity, as runtimes create them */
+WORD(thread_of)
 {
-	add_worker(1000, 0, 0);
-	add_worker(1000, 5, 0);
-	begin_auto();
-	live_s(8);
-	uint64_t before = nm_moves_counts(world.daemon.pipeline.moves).asked;
-	for (int i = 0; i < 120; i++) {
-		if (node_of(&world.workers[1]) == node_of(&world.workers[0]))
-			(void)away(&world.workers[1]);
-		live_s(1);
-	}
-	assert_in_range(nm_moves_counts(world.daemon.pipeline.moves).asked - before, 50, 62);
+	struct fake_thread *born = fake_clone(world.fake, U(0), U(1));
+	born->processor = (int)N(2);
+	born->mask = born->user = fake_get(world.fake, 1000)->mask;
 }
 
 /* Its runtime gives each new thread the affinity of the first one, which is not narrow. */
-TEST(a_runtime_that_copies_the_first_affinity_gets_all_cpus)
-{
-	add_worker(1000, 0, 0);
-	add_worker(1000, 5, 0);
-	fake_clone(world.fake, 1000, 1500)->processor = 1;
-	begin_auto();
-	live_s(3);
-	struct fake_thread *born = fake_clone(world.fake, 1500, 1501);
-	born->mask = born->user = fake_get(world.fake, 1000)->mask;
-	live_s(20);
-	assert_int_equal(born->mask, 0xff);
-}
+SCRIPT(a_runtime_that_copies_the_first_affinity_gets_all_cpus,
+       ONE_APART "thread_of 1000 1500 cpu1; begin auto; run 3s; thread_of 1500 1501 cpu1; run 20s",
+       "affinity 1501 = 255")
 
-TEST(the_end_leaves_nothing)
-{
-	four_mixed_up();
-	for (unsigned i = 0; i < 8; i++)
-		fake_get(world.fake, world.workers[i].tid)->stuck = i % 2;
-	begin_auto();
-	live(20);
-	assert_int_equal(nm_moves_end(world.daemon.pipeline.moves), 0);
-	assert_nothing_narrow();
-}
+SCRIPT(the_end_leaves_nothing,
+       "four_mixed_up; set stuck 1 = 1; set stuck 3 = 1; set stuck 5 = 1; set stuck 7 = 1",
+       "begin auto; run 20; unreturned = 0; narrow = 0")
 
-TEST(a_release_ends_assignments)
-{
-	add_worker(1000, 0, 0);
-	add_worker(1000, 5, 0);
-	begin_auto();
-	live_s(8);
-	assert_int_equal(nm_command_release(&world.daemon, 1000), 0);
-	(void)away(&world.workers[1]);
-	unsigned there = node_of(&world.workers[1]);
-	live_s(5);
-	assert_int_equal(node_of(&world.workers[1]), there);
-}
+SCRIPT(a_release_ends_assignments,
+       ONE_APART "begin auto; run 8s; release 1000; take_away 1; keep there = node 1; run 5s",
+       "node 1 = there")
 
 /* The lotteries, too. */
-TEST(a_thread_of_a_lottery_is_moved_and_kept_wide)
-{
-	four_mixed_up();
-	world.daemon.config->threads.policy = NM_POLICY_LBMA;
-	fake_sleep(world.fake, 60000);
-	world.daemon.last_tick_ns = world.fake->now_ns;
-	for (int i = 0; i < 60 && !all_at_home(); i++) {
-		live_one();
-		assert_nothing_narrow();
-	}
-	assert_true(nm_moves_counts(world.daemon.pipeline.moves).arrived > 0);
-}
+SCRIPT(a_thread_of_a_lottery_is_moved_and_kept_wide, "four_mixed_up; begin auto; set policy = lbma",
+       "each 60: run 1; narrow = 0", "all_at_home = 1; moves_arrived > 0")
 
 RUN_TESTS()

@@ -1,444 +1,234 @@
 /* SPDX-License-Identifier: MIT */
 /* The mover between calls: queue, drops, reloads, limits, pauses, reading of mappings. */
-#define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define SET_UP open_mover
+#define TEAR_DOWN close_mover
 #include "../support/test.h"
 
-#include "mover_fixture.h"
+#include "mover_words.h"
 
 /* ---- the queue ---- */
 
-TEST(test_full_queue_rejects)
-{
-	struct test *test = *state;
-	struct nm_page_batch *extra = fake_batch(2);
-	size_t taken = 0;
+static unsigned taken;
 
-	start(test);
-	for (;; taken++) {
-		struct nm_page_batch *batch = fake_batch(2);
-		int r = nm_mover_submit(test->mover, batch);
-		if (r < 0) {
-			assert_int_equal(r, -EAGAIN);
-			nm_page_batch_free(batch);
-			break;
+/* fill 2 domain 1 most 9 rollback: submits batches of two steps until one is refused, or nine */
+WORD(fill)
+{
+	start(mover_test);
+	for (unsigned i = 0; i < (step->nr_numbers > 2 ? U(2) : 1000U); i++) {
+		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = fake_batch(U(0));
+		batch->domain = step->nr_numbers > 1 ? U(1) : 0;
+		batch->rollback = step_has(step, "rollback");
+		int r = nm_mover_submit(mover_test->mover, batch);
+		if (r == 0) {
+			(void)NM_TAKE(batch);
+			taken++;
+			continue;
 		}
-		assert_true(taken < 1000);
+		assert_int_equal(r, -EAGAIN);
+		return;
 	}
-	assert_true(taken >= 2);
-	fake_hold(test->fake, test->mover);
-	assert_int_equal(nm_mover_counts(test->mover).waiting, taken);
-	fake_release(test->fake);
-	for (size_t i = 0; i < taken; i++)
-		nm_page_batch_free(fake_collect(test->fake, test->mover));
-	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
-	nm_page_batch_free(run(test, extra));
 }
+
+ACTION(count_taken, taken = 0)
+
+static unsigned collected;
+
+WORD(collect_all)
+{
+	struct nm_page_batch *batch;
+	for (collected = 0; (batch = fake_collect(mover_test->fake, mover_test->mover));
+	     collected++)
+		if (named[0] == batch)
+			in_mover[0] = false;
+		else
+			nm_page_batch_free(batch);
+}
+
+QUANTITY(collected, collected)
+QUANTITY(taken, taken)
+
+SCRIPT(test_full_queue_rejects,
+       "count_taken; fill 2; taken in 2..999; keep n = taken; hold; waiting = n; release",
+       "collect_all; collected = n; waiting = 0; batch A 2; run A")
 
 /* One user has many processes: batches of another are accepted at once. Batches that return pages
  * count like others. */
 /* SECURITY: quota */
-TEST(test_the_queue_is_shared_among_users)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(2);
-	size_t taken = 0;
-
-	start(test);
-	while (nm_mover_submit(test->mover, batch) == 0) {
-		taken++;
-		batch = fake_batch(2);
-	}
-	assert_in_range(taken, 2, NM_BATCHES_MOST / 2);
-	batch->rollback = true;
-	assert_int_equal(nm_mover_submit(test->mover, batch), -EAGAIN);
-	batch->rollback = false;
-	batch->domain = nm_domain_of(1, "/docker/1f");
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	for (size_t i = 0; i < taken + 1; i++)
-		nm_page_batch_free(fake_collect(test->fake, test->mover));
-}
-
-static size_t submit_returns(struct test *test, uint64_t domain, size_t count)
-{
-	size_t taken = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = fake_batch(2);
-		batch->rollback = true;
-		batch->domain = domain;
-		if (nm_mover_submit(test->mover, batch) < 0)
-			continue;
-		(void)NM_TAKE(batch);
-		taken++;
-	}
-	return taken;
-}
+SCRIPT(test_the_queue_is_shared_among_users,
+       "count_taken; fill 2; taken in 2..128; batch A 2; set rollback A = 1; refuse A EAGAIN",
+       "set rollback A = 0; set domain A = 99; submit A; keep n = taken; collect_all; collected = "
+       "n+1")
 
 /* A domain returns as many batches as the queue has places: those of others are accepted. */
 /* SECURITY: quota */
-TEST(test_returns_of_one_domain_leave_the_queue_to_others)
-{
-	struct test *test = *state;
-	size_t taken = 0;
+SCRIPT(test_returns_of_one_domain_leave_the_queue_to_others,
+       "keep places = batches_most; count_taken; fill 2 domain 1 rollback; hold",
+       "taken = places*0.5; fill 2 domain 2 rollback; taken = places*0.75",
+       "fill 2 domain 3 most 1 rollback; keep n = places*0.75; taken = n+1; release; collect_all",
+       "collected = n+1")
 
-	start(test);
-	taken += submit_returns(test, 1, NM_BATCHES_MOST);
-	fake_hold(test->fake, test->mover);
-	assert_int_equal(taken, NM_BATCHES_MOST / 2);
-	taken += submit_returns(test, 2, NM_BATCHES_MOST);
-	assert_int_equal(taken, NM_BATCHES_MOST / 2 + NM_BATCHES_MOST / 4);
-	taken += submit_returns(test, 3, 1);
-	assert_int_equal(taken, NM_BATCHES_MOST / 2 + NM_BATCHES_MOST / 4 + 1);
-	fake_release(test->fake);
-	for (size_t i = 0; i < taken; i++)
-		nm_page_batch_free(fake_collect(test->fake, test->mover));
-}
+QUANTITY(batches_most, NM_BATCHES_MOST)
 
 /* Finished batches that are not collected count too, so that memory is bounded. */
-TEST(test_uncollected_are_bounded)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(0);
+SCRIPT(test_uncollected_are_bounded,
+       "count_taken; fill 0; taken < 1000; work; waiting = 0; batch A 0; refuse A EAGAIN",
+       "collect_one; submit A; keep n = taken; collect_all; collected = n+1")
 
-	start(test);
-	for (unsigned taken = 0; nm_mover_submit(test->mover, batch) == 0; taken++) {
-		assert_true(taken < 1000);
-		batch = fake_batch(0);
-	}
-	fake_work(test->fake, test->mover);
-	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
-	assert_int_equal(nm_mover_submit(test->mover, batch), -EAGAIN);
-	nm_page_batch_free(fake_done(test->mover));
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+WORD(collect_one)
+{
+	nm_page_batch_free(fake_done(mover_test->mover));
+	taken--;
 }
 
-TEST(test_drop_what_waits)
-{
-	struct test *test = *state;
-	struct nm_page_batch *first = fake_batch(3), *second = fake_batch(3),
-			     *other = fake_batch(3);
+/* While the call of the first one is in progress. */
+SCRIPT(test_drop_what_waits,
+       "batch A 3; batch B 3; batch C 3; set pid C = 43; submit A; hold; submit C; submit B; drop",
+       "done B; error B = ECANCELED; fates B untried 3; done nothing; release; collect A",
+       "collect C; error C = ESRCH")
 
-	other->pid = FAKE_PID + 1;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, first), 0);
-	fake_hold(test->fake, test->mover);
-	assert_int_equal(nm_mover_submit(test->mover, other), 0);
-	assert_int_equal(nm_mover_submit(test->mover, second), 0);
-	nm_mover_drop(test->mover, FAKE_PID, false);
-	struct nm_page_batch *done = fake_done(test->mover); /* while the call is in progress */
-	assert_ptr_equal(done, second);
-	assert_int_equal(second->error, -ECANCELED);
-	assert_all(second, NM_PAGE_FATE_UNTRIED);
-	assert_null(fake_done(test->mover));
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), first);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
-	assert_int_equal(other->error, -ESRCH);
-	nm_page_batch_free(first);
-	nm_page_batch_free(second);
-	nm_page_batch_free(other);
+/* Pages moved by the call in progress are reported as moved; the rest stays, and no longer counts
+ * as waiting. */
+SCRIPT(test_drop_during_a_call,
+       "batch A 4000; submit A; hold; drop; release; collect A; error A = ECANCELED; calls = 1",
+       "moved A in 1..3999; cut A; pass_ms 60000; keep rate = max_mb_per_s",
+       "room_bytes = rate*1048576")
+
+/* The steps that were moved come first, and the others were not tried. */
+WORD(cut)
+{
+	const struct nm_page_batch *batch = batch_of(step);
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->steps[i].fate !=
+		    (i < batch->moved ? NM_PAGE_FATE_MOVED : NM_PAGE_FATE_UNTRIED))
+			script_fail(step, "step %zu is %s", i, fate_names[batch->steps[i].fate]);
 }
 
-/* Pages moved by the call in progress are reported as moved; the rest stays. */
-TEST(test_drop_during_a_call)
+/* done_of A bulk: of the batches of one policy */
+WORD(done_of)
 {
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(4000);
-	size_t i = 0;
-
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_hold(test->fake, test->mover);
-	nm_mover_drop(test->mover, FAKE_PID, false);
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_int_equal(batch->error, -ECANCELED);
-	assert_int_equal(test->fake->calls, 1);
-	for (; i < batch->moved; i++)
-		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_MOVED);
-	assert_true(i > 0 && i < 4000);
-	for (; i < 4000; i++)
-		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_UNTRIED);
-	nm_page_batch_free(batch);
-	/* Its pages no longer count as waiting. */
-	fake_pass_ms(test->fake, test->mover, 60000);
-	assert_int_equal(nm_mover_room_bytes(test->mover, fake_now_ns(&test->fake->platform)),
-			 test->config->pages.max_mb_per_s << 20);
+	struct nm_page_batch *batch = nm_mover_collect(mover_test->mover, step_has(step, "bulk"));
+	if (batch != (step_has(step, "nothing") ? NULL : batch_of(step)))
+		script_fail(step, "found %s", batch ? "another one" : "none");
+	if (batch)
+		in_mover[letter_of(step)] = false;
 }
 
 /* Two policies use the mover: each has its own batches, which may end while those of the other
  * continue. */
-TEST(test_batches_of_two_policies)
-{
-	struct test *test = *state;
-	struct nm_page_batch *first = fake_batch(3), *second = fake_batch(3);
-	struct nm_page_batch *bulk = fake_batch(0), *later = fake_batch(0);
+SCRIPT(test_batches_of_two_policies,
+       "batch A 3; batch B 3; batch C 0; batch D 0; set bulk C = 1; set bulk D = 1; submit C",
+       "submit A; work; done_of A; done_of nothing; submit B; submit D; drop bulk; done_of C bulk",
+       "done_of D bulk; error D = ECANCELED; work; done_of B; error B = 0")
 
-	bulk->bulk = later->bulk = true;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, bulk), 0);
-	assert_int_equal(nm_mover_submit(test->mover, first), 0);
-	fake_work(test->fake, test->mover);
-	assert_ptr_equal(nm_mover_collect(test->mover, false), first);
-	assert_null(nm_mover_collect(test->mover, false));
-	assert_int_equal(nm_mover_submit(test->mover, second), 0);
-	assert_int_equal(nm_mover_submit(test->mover, later), 0);
-	nm_mover_drop(test->mover, FAKE_PID, true);
-	assert_ptr_equal(nm_mover_collect(test->mover, true), bulk);
-	assert_ptr_equal(nm_mover_collect(test->mover, true), later);
-	assert_int_equal(later->error, -ECANCELED);
-	fake_work(test->fake, test->mover);
-	assert_ptr_equal(nm_mover_collect(test->mover, false), second);
-	assert_int_equal(second->error, 0);
-	nm_page_batch_free(first);
-	nm_page_batch_free(second);
-	nm_page_batch_free(bulk);
-	nm_page_batch_free(later);
+WORD(discard)
+{
+	nm_mover_discard(mover_test->mover, false);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(named); i++)
+		if (in_mover[i] && !named[i]->bulk)
+			named[i] = NULL; /* freed */
 }
 
 /* One is finished, one is in a call, and one waits: none is returned. */
-TEST(test_batches_are_discarded)
-{
-	struct test *test = *state;
-	struct nm_page_batch *bulk = fake_batch(0);
-
-	bulk->bulk = true;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, fake_batch(3)), 0);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(nm_mover_submit(test->mover, fake_batch(4000)), 0);
-	assert_int_equal(nm_mover_submit(test->mover, fake_batch(3)), 0);
-	assert_int_equal(nm_mover_submit(test->mover, bulk), 0);
-	fake_hold(test->fake, test->mover);
-	nm_mover_discard(test->mover, false);
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), bulk);
-	assert_null(nm_mover_collect(test->mover, false));
-	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
-	assert_int_equal(bulk->error, 0);
-	nm_page_batch_free(bulk);
-}
+SCRIPT(test_batches_are_discarded,
+       "batch A 3; batch B 4000; batch C 3; batch D 0; set bulk D = 1; submit A; work; submit B",
+       "submit C; submit D; hold; discard; release; collect D; done_of nothing",
+       "waiting = 0; error D = 0")
 
 /* The mover ends during a call: the call is cancelled, and tear_down() checks that all files are
  * closed. */
-static void end_in_a_call(struct test *test)
+WORD(end)
 {
-	fake_work(test->fake, test->mover);
-	assert_true(test->fake->begun);
-	nm_mover_free(NM_TAKE(test->mover));
-	assert_int_equal(test->fake->cancelled, 1);
+	assert_true(mover_test->fake->begun);
+	nm_mover_free(NM_TAKE(mover_test->mover));
 }
 
-TEST(test_stop_with_work_left)
-{
-	struct test *test = *state;
+/* Its worker is not awaited. */
+SCRIPT(test_stop_with_work_left,
+       "batch A 4000; batch B 4000; batch C 4000; submit A; submit B; submit C; hold; end",
+       "cancelled = 1; calls = 0")
 
-	start(test);
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(nm_mover_submit(test->mover, fake_batch(4000)), 0);
-	fake_hold(test->fake, test->mover);
-	end_in_a_call(test);
-	assert_int_equal(test->fake->calls, 0); /* its worker was not awaited */
+SCRIPT(test_stop_during_a_read, "set hold_reads = 1; batch A 1; submit A; work; end; cancelled = 1")
+
+static int ask_ranges(uint32_t pid, uint64_t ticks)
+{
+	struct nm_range *ranges = NULL;
+	size_t count;
+	int r = nm_mover_ranges(mover_test->mover, pid, ticks, 0, &ranges, &count);
+	if (r < 0)
+		return r;
+	assert_int_equal(count, 1);
+	assert_int_equal(ranges[0].start, FAKE_BASE);
+	assert_int_equal(ranges[0].end, FAKE_BASE + FAKE_PAGES * FAKE_SMALL);
+	assert_int_equal(ranges[0].page_bytes, FAKE_SMALL);
+	free(ranges);
+	return 0;
 }
 
-TEST(test_stop_during_a_read)
+static int await_ranges(uint32_t pid, uint64_t ticks)
 {
-	struct test *test = *state;
-
-	test->fake->hold_reads = true;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, fake_batch(1)), 0);
-	end_in_a_call(test);
+	int r = -EAGAIN;
+	start(mover_test);
+	for (unsigned i = 0; i < 10 && r == -EAGAIN; i++) {
+		r = ask_ranges(pid, ticks);
+		fake_work(mover_test->fake, mover_test->mover);
+	}
+	return r;
 }
+
+/* The result: 0 if it is the only mapping of the process. */
+QUANTITY(ranges, ask_ranges(FAKE_PID, FAKE_TICKS))
+QUANTITY(awaited_ranges, await_ranges(FAKE_PID, FAKE_TICKS))
+QUANTITY(ranges_of_nobody, await_ranges(7, 1))
 
 /* The process is released and adopted again while its mappings are being read. */
-TEST(test_drop_during_a_read)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(4000);
-	struct nm_range *ranges;
-	size_t count;
-
-	test->fake->hold_reads = true;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_work(test->fake, test->mover);
-	assert_true(test->fake->begun);
-	nm_mover_drop(test->mover, FAKE_PID, false);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count),
-			 -EAGAIN);
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_int_equal(batch->error, -ECANCELED);
-	assert_int_equal(test->fake->calls, 1);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_drop_during_a_read,
+       "set hold_reads = 1; batch A 4000; submit A; work; begun = 1; drop; ranges = EAGAIN",
+       "release; collect A; error A = ECANCELED; calls = 1")
 
 /* The process exits while its batch waits, and its number is reused. */
-TEST(test_number_given_away)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(200);
-
-	test->config->pages.max_mb_per_s = 1;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_work(test->fake, test->mover);
-	test->fake->start_ticks = FAKE_TICKS + 1;
-	fake_pass_ms(test->fake, test->mover, 1000);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_int_equal(batch->error, -ESRCH);
-	assert_in_range(batch->moved, 1, 199);
-	assert_int_equal(batch->steps[batch->moved].fate, NM_PAGE_FATE_UNTRIED);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_number_given_away,
+       "batch A 200; set max_mb_per_s = 1; submit A; work; set process_ticks = 778; pass_ms 1000",
+       "collect A; error A = ESRCH; moved A in 1..199; cut A")
 
 /* ---- reload ---- */
 
-TEST(test_reload_during_a_call)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = begin_held(test);
+/* From then on no page may move; the call in progress ends. */
+SCRIPT(test_reload_during_a_call,
+       "batch A 400; submit A; hold; set nohz_full 2 = 1; configure; barred = 1; done nothing",
+       "keep n = calls; release; collect A; error A = ECANCELED; moved A > 0; calls = n+1")
 
-	test->topology->cpus[2].nohz_full = true; /* from now on no page may move */
-	nm_mover_configure(test->mover, test->topology, test->config);
-	assert_true(nm_mover_is_barred(test->mover));
-	assert_null(fake_done(test->mover));
-	unsigned calls = test->fake->calls;
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_int_equal(batch->error, -ECANCELED);
-	assert_true(batch->moved > 0);
-	assert_int_equal(test->fake->calls, calls + 1); /* the call in progress */
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_reload_of_nodes,
+       "batch A 4000; batch B 4; batch C 1; submit A; submit B; hold; set os_id 1 = 2",
+       "set os_id 2 = 1; configure; skip C 5000; submit C; release; collect B; collect A; collect "
+       "C",
+       "error A = ECANCELED; error B = ECANCELED; fates C moved 1; pages node2 5000-5000 = 1")
 
-TEST(test_reload_of_nodes)
-{
-	struct test *test = *state;
-	struct nm_page_batch *first = fake_batch(4000), *second = fake_batch(4);
-	struct nm_page_batch *third = fake_batch(1);
-
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, first), 0);
-	assert_int_equal(nm_mover_submit(test->mover, second), 0);
-	fake_hold(test->fake, test->mover);
-	test->topology->nodes[1].os_id = 2;
-	test->topology->nodes[2].os_id = 1;
-	nm_mover_configure(test->mover, test->topology, test->config);
-	third->steps[0].address += 5000 * (uint64_t)FAKE_SMALL;
-	assert_int_equal(nm_mover_submit(test->mover, third), 0);
-	fake_release(test->fake);
-	for (unsigned i = 0; i < 2; i++) {
-		struct nm_page_batch *done = fake_collect(test->fake, test->mover);
-		assert_true(done == first || done == second);
-		assert_int_equal(done->error, -ECANCELED);
-		nm_page_batch_free(done);
-	}
-	assert_ptr_equal(fake_collect(test->fake, test->mover), third);
-	assert_int_equal(third->steps[0].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(test->fake->node[5000], 2);
-	nm_page_batch_free(third);
-}
-
-TEST(test_barred)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(4);
-
-	test->topology->cpus[1].isolated = true;
-	start(test);
-	assert_true(nm_mover_is_barred(test->mover));
-	assert_int_equal(nm_mover_submit(test->mover, batch), -EPERM);
-	assert_int_equal(nm_mover_room_bytes(test->mover, fake_now_ns(&test->fake->platform)), 0);
-	test->config->pages.also = NM_ALSO_ISOLATED;
-	nm_mover_configure(test->mover, test->topology, test->config);
-	assert_false(nm_mover_is_barred(test->mover));
-	batch = run(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_barred,
+       "batch A 4; set isolated 1 = 1; start; barred = 1; refuse A EPERM; room_bytes = 0",
+       "set also = isolated; configure; barred = 0; run A; fates A moved 4")
 
 /* ---- limits ---- */
 
-static uint64_t now_of(struct test *test)
-{
-	return fake_now_ns(&test->fake->platform);
-}
-
-TEST(test_bytes_per_second)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(4);
-
-	for (size_t i = 0; i < 4; i++) {
-		batch->steps[i].address = FAKE_BASE + i * FAKE_HUGE;
-		batch->steps[i].bytes = FAKE_HUGE;
-		test->fake->whole[i] = true;
-	}
-	test->config->pages.max_mb_per_s = 1;
-	start(test);
-	assert_int_equal(nm_mover_room_bytes(test->mover, now_of(test)), 1 << 20);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	assert_int_equal(nm_mover_room_bytes(test->mover, now_of(test)), 0);
-	assert_moved(test, FAKE_PER_HUGE); /* one second, then two */
-	assert_int_equal(test->fake->calls, 1);
-	for (unsigned i = 2; i <= 4; i++) {
-		fake_pass_ms(test->fake, test->mover, 1800);
-		assert_moved(test, (i - 1) * FAKE_PER_HUGE);
-		fake_pass_ms(test->fake, test->mover, 200);
-		assert_moved(test, i * FAKE_PER_HUGE);
-	}
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	nm_page_batch_free(batch);
-}
+/* A huge page takes two seconds, of which the first is free. */
+SCRIPT(test_bytes_per_second,
+       "batch A 4; huge A 0-3; set whole 0 = 1; set whole 1 = 1; set whole 2 = 1; set whole 3 = 1",
+       "set max_mb_per_s = 1; start; room_bytes = 1M; submit A; room_bytes = 0; work",
+       "pages node1 = 512; calls = 1; pass_ms 1800; pages node1 = 512; pass_ms 200",
+       "pages node1 = 1024; pass_ms 1800; pages node1 = 1024; pass_ms 200; pages node1 = 1536",
+       "pass_ms 1800; pages node1 = 1536; pass_ms 200; pages node1 = 2048; collect A",
+       "fates A moved 4")
 
 /* After a call that took too long the next one starts when the pause is over. */
-TEST(test_pause_after_a_slow_call)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(40);
-
-	test->fake->call_ns = 11 * NM_NSEC_PER_MSEC;
-	test->config->pages.max_mb_per_s = 100000;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(test->fake->calls, 1);
-	assert_int_equal(nm_mover_counts(test->mover).backoffs, 1);
-	fake_pass_ms(test->fake, test->mover, 109);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(test->fake->calls, 1);
-	fake_pass_ms(test->fake, test->mover, 1);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(test->fake->calls, 2);
-	fake_pass_ms(test->fake, test->mover, 109);
-	fake_work(test->fake, test->mover);
-	assert_int_equal(test->fake->calls, 2);
-	test->fake->call_ns = 0;
-	fake_pass_ms(test->fake, test->mover, 1);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_int_equal(nm_mover_counts(test->mover).backoffs, 2);
-	assert_true(nm_mover_counts(test->mover).call_longest_ns >= 11 * NM_NSEC_PER_MSEC);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_pause_after_a_slow_call,
+       "batch A 40; set call_ns = 11e6; set max_mb_per_s = 100000; submit A; work; calls = 1",
+       "backoffs = 1; pass_ms 109; work; calls = 1; pass_ms 1; work; calls = 2; pass_ms 109; work",
+       "calls = 2; set call_ns = 0; pass_ms 1; collect A; fates A moved 40; backoffs = 2",
+       "longest_ns >= 11e6")
 
 /* Calls of 4,000 pages at 5 µs each would take 20 ms; the limit is 10. */
-TEST(test_calls_stay_short)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(8000);
-
-	test->fake->page_ns = 5000;
-	test->config->pages.max_mb_per_s = 100000;
-	batch = run(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_in_range(test->fake->largest, 100, 1000);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_calls_stay_short,
+       "batch A 8000; set page_ns = 5000; set max_mb_per_s = 100000; run A; fates A moved 8000",
+       "largest in 100..1000")
 
 /* Twenty-four processes of one user hold the lock of their memory: that of another user waits for
  * one deadline, whenever it comes. */
@@ -449,8 +239,8 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 	const unsigned hostile = 24;
 
 	for (unsigned before = 0; before <= hostile; before += hostile / 2) {
-		struct nm_page_batch *honest = fake_batch(8);
-		uint64_t begun_ns = now_of(test);
+		struct nm_page_batch *honest = fake_batch(8), *done = NULL;
+		uint64_t begun_ns = test->fake->now_ns;
 		test->fake->held_from = 100;
 		test->fake->held_to = 100 + hostile;
 		test->fake->held_jobs = 0;
@@ -464,7 +254,6 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 			batch->pid = i == before ? FAKE_PID : 100 + i - (i > before);
 			assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 		}
-		struct nm_page_batch *done = NULL;
 		while (done != honest) {
 			nm_page_batch_free(done);
 			nm_mover_work(test->mover);
@@ -472,7 +261,7 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 		}
 		assert_int_equal(honest->error, 0);
 		assert_all(honest, NM_PAGE_FATE_MOVED);
-		assert_true(now_of(test) - begun_ns <= NM_WORKER_DEADLINE_NS);
+		assert_true(test->fake->now_ns - begun_ns <= NM_WORKER_DEADLINE_NS);
 		assert_true(test->fake->held_jobs <= 1);
 		nm_page_batch_free(honest);
 	}
@@ -481,14 +270,13 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 /* ---- mappings ---- */
 
 /* Many mappings of one page each; the last contains the pages. */
-static void map_many(struct fake *fake)
+WORD(map_many)
 {
+	struct fake *fake = mover_test->fake;
 	size_t maps = 0, numa_maps = 0;
-
 	for (uint64_t i = 0; i < 400; i++) {
-		bool last = i == 399;
-		uint64_t begin = last ? FAKE_BASE : 0x10000 + i * 0x10000;
-		uint64_t end = last ? FAKE_BASE + FAKE_PAGES * FAKE_SMALL : begin + 0x1000;
+		uint64_t begin = i == 399 ? FAKE_BASE : 0x10000 + i * 0x10000;
+		uint64_t end = i == 399 ? FAKE_BASE + FAKE_PAGES * FAKE_SMALL : begin + 0x1000;
 		maps += (size_t)snprintf(fake->maps + maps, FAKE_TEXT - maps,
 					 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n", begin,
 					 end);
@@ -498,147 +286,55 @@ static void map_many(struct fake *fake)
 	}
 }
 
-/* They take several budgets: the batch is returned at once, and a later one finds them cached. */
-TEST(test_mappings_take_several_budgets)
+/* bind_all, or hide_all: as the owner binds its memory, and as it is not mapped yet */
+WORD(bind_all)
 {
-	struct test *test = *state;
-	struct nm_page_batch *batch = NULL;
-	unsigned tries = 0;
-
-	map_many(test->fake);
-	test->fake->read_ns = 1 * NM_NSEC_PER_MSEC; /* five reads a budget */
-	do {
-		nm_page_batch_free(batch);
-		batch = run(test, fake_batch(3));
-		if (tries++ == 0) {
-			assert_int_equal(batch->error, -ESTALE);
-			assert_all(batch, NM_PAGE_FATE_UNTRIED);
-			assert_in_range(test->fake->reads, 3, 6);
-		}
-		fake_pass_ms(test->fake, test->mover, 50);
-	} while (batch->error == -ESTALE && tries < 10000);
-	assert_int_equal(batch->error, 0);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
-	nm_page_batch_free(batch);
+	snprintf(mover_test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " bind:0 anon=9 N0=9\n",
+		 FAKE_BASE);
 }
 
-static struct nm_range *await_ranges(struct test *test, size_t *ret_count)
-{
-	struct nm_range *ranges = NULL;
-	int r = -EAGAIN;
+ACTION(hide_all, mover_test->fake->numa_maps[0] = '\0')
 
-	for (unsigned i = 0; i < 10 && r == -EAGAIN; i++) {
-		fake_work(test->fake, test->mover);
-		r = nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, ret_count);
+WORD(run_until_moved)
+{
+	for (unsigned tries = 0; tries < 10000; tries++) {
+		fake_pass_ms(mover_test->fake, mover_test->mover, 50);
+		named[0] = (nm_page_batch_free(named[0]), fake_batch(3));
+		word_run(step);
+		if (named[0]->error != -ESTALE)
+			return;
 	}
-	assert_int_equal(r, 0);
-	return ranges;
 }
 
-TEST(test_ranges)
-{
-	struct test *test = *state;
-	size_t count;
+/* They take several budgets of five reads: the batch is returned at once, and a later one finds
+ * them cached. */
+SCRIPT(test_mappings_take_several_budgets,
+       "map_many; set read_ns = 1e6; batch A 3; run A; error A = ESTALE; fates A untried 3",
+       "reads in 3..6; run_until_moved A; error A = 0; fates A moved 3; map_reads = 1")
 
-	start(test);
-	nm_autofree struct nm_range *ranges = await_ranges(test, &count);
-	assert_int_equal(count, 1);
-	assert_int_equal(ranges[0].start, FAKE_BASE);
-	assert_int_equal(ranges[0].end, FAKE_BASE + FAKE_PAGES * FAKE_SMALL);
-	assert_int_equal(ranges[0].page_bytes, FAKE_SMALL);
-}
-
-TEST(test_ranges_without_owner)
-{
-	struct test *test = *state;
-	struct nm_range *ranges;
-	size_t count;
-	int r = -EAGAIN;
-
-	start(test);
-	for (unsigned i = 0; i < 10 && r == -EAGAIN; i++) {
-		r = nm_mover_ranges(test->mover, 7, 1, 0, &ranges, &count);
-		fake_work(test->fake, test->mover);
-	}
-	assert_int_equal(r, -ESRCH);
-}
+SCRIPT(test_ranges, "awaited_ranges = 0")
+SCRIPT(test_ranges_without_owner, "ranges_of_nobody = ESRCH")
 
 /* If a process has more memory than the limit, no pages move, and the reason is reported. */
-TEST(test_too_large)
-{
-	struct test *test = *state;
-	struct nm_range *ranges;
-	size_t count;
-
-	test->fake->rss_kib = (256 << 20) + 4;
-	struct nm_page_batch *batch = run(test, fake_batch(1));
-	assert_int_equal(batch->error, -EFBIG);
-	assert_all(batch, NM_PAGE_FATE_UNTRIED);
-	nm_page_batch_free(batch);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count),
-			 -EFBIG);
-	assert_int_equal(test->fake->reads, 0);
-	test->fake->rss_kib = 256 << 20;
-	nm_mover_configure(test->mover, test->topology, test->config);
-	fake_pass_ms(test->fake, test->mover, 6000);
-	batch = run(test, fake_batch(1));
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_too_large,
+       "set rss_kib = 268435460; batch A 1; run A; error A = EFBIG; fates A untried 1",
+       "ranges = EFBIG; reads = 0; set rss_kib = 256M; configure; pass_ms 6000; batch A 1; run A",
+       "fates A moved 1")
 
 /* Mappings are dropped with the release of the process, and read again after a while. */
-TEST(test_mappings_are_read_again)
-{
-	struct test *test = *state;
-	size_t count;
-
-	start(test);
-	free(await_ranges(test, &count));
-	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
-	free(await_ranges(test, &count));
-	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
-	nm_mover_drop(test->mover, FAKE_PID, false);
-	free(await_ranges(test, &count));
-	assert_int_equal(nm_mover_counts(test->mover).map_reads, 2);
-	fake_pass_ms(test->fake, test->mover, 3600000);
-	free(await_ranges(test, &count));
-	assert_int_equal(nm_mover_counts(test->mover).map_reads, 3);
-}
+SCRIPT(test_mappings_are_read_again,
+       "awaited_ranges = 0; map_reads = 1; awaited_ranges = 0; map_reads = 1; drop",
+       "awaited_ranges = 0; map_reads = 2; pass_ms 3600000; awaited_ranges = 0; map_reads = 3")
 
 /* The owner binds the memory after the first read: after the next read it stays. */
-TEST(test_policy_set_later)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = run(test, fake_batch(1));
-
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	nm_page_batch_free(batch);
-	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " bind:0 anon=9 N0=9\n", FAKE_BASE);
-	fake_pass_ms(test->fake, test->mover, 20000);
-	batch = fake_batch(2);
-	batch = run(test, batch);
-	assert_all(batch, NM_PAGE_FATE_REFUSED);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_policy_set_later,
+       "batch A 1; run A; fates A moved 1; bind_all; pass_ms 20000; batch A 2; run A",
+       "fates A refused 2")
 
 /* Memory mapped after the read: a page of it was requested, so the next read is soon. */
-TEST(test_memory_mapped_later)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch;
-
-	map_many(test->fake);
-	test->fake->numa_maps[0] = '\0';
-	batch = run(test, fake_batch(1));
-	assert_all(batch, NM_PAGE_FATE_REFUSED);
-	nm_page_batch_free(batch);
-	map_many(test->fake);
-	fake_pass_ms(test->fake, test->mover, 2000);
-	batch = run(test, fake_batch(1));
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	nm_page_batch_free(batch);
-}
+SCRIPT(test_memory_mapped_later,
+       "map_many; hide_all; batch A 1; run A; fates A refused 1; map_many; pass_ms 2000; batch A 1",
+       "run A; fates A moved 1")
 
 /* The same with more processes than are cached. */
 TEST(test_more_processes_than_remembered)

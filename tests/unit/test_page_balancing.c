@@ -4,7 +4,7 @@
 #define TEAR_DOWN world_close
 #include "../support/test.h"
 
-#include "page_daemon_fixture.h"
+#include "daemon_words.h"
 
 static int refusal; /* of numa_balancing_set() */
 static unsigned switches;
@@ -22,7 +22,7 @@ static int set_balancing(struct nm_platform *platform, int value)
 /* One thread whose pages are all on another node. */
 static int open_beside_kernel(void **state)
 {
-	int r = open_pages(state);
+	int r = open_words(state);
 	refusal = 0;
 	switches = 0;
 	world.balancing = 1;
@@ -32,151 +32,73 @@ static int open_beside_kernel(void **state)
 	return r;
 }
 
+KNOB(refusal, refusal)
+QUANTITY(switches, switches)
+KNOB(setting, world.daemon.config->pages.numa_balancing)
+NAMES(setting, {"yield", NM_BALANCING_YIELD}, {"manage", NM_BALANCING_MANAGE},
+      {"warn", NM_BALANCING_WARN})
+KNOB(inject, world.daemon.config->sampling.inject)
+NAMES(inject, {"numa_balancing", NM_INJECT_NUMA_BALANCING})
+QUANTITY(has_page_stage, world.daemon.pipeline.pages != NULL)
+
 /* Pages that are moved stay where they are, so that they are requested again. */
-static void begin_with(enum nm_page_balancing setting)
+#define BEGIN "begin pages; steps_move_nothing; run 12; keep n = submitted; "
+#define ACTS "keep n = submitted; run 25; submitted > n; "
+#define DOES_NOT_ACT "keep n = submitted; run 25; submitted = n; "
+
+WORD(steps_move_nothing)
 {
-	world.daemon.config->pages.numa_balancing = setting;
-	begin();
 	fake_mover.perform = NULL;
-	live(12);
+	nm_inject_configure(&world.daemon);
 }
 
-static bool acts(void)
-{
-	unsigned before = fake_mover.submitted;
-	live(25);
-	return fake_mover.submitted > before;
-}
+TEXT(mode, nm_balancing_text_of(world.daemon.machine.balancing_mode)->name)
 
-static void assert_reported(unsigned times, int priority, const char *words)
-{
-	assert_int_equal(count_entries(0, NM_MESSAGE_COEXIST), times);
-	const struct nm_entry *last = NULL;
-	for (size_t i = 0; i < world.nr_entries; i++)
-		if (world.entries[i].message == NM_MESSAGE_COEXIST)
-			last = &world.entries[i];
-	if (times == 0)
-		return;
-	assert_int_equal(last->priority, priority);
-	if (!strstr(last->text, words))
-		fail_msg("\"%s\" is not in: %s", words, last->text);
-}
+/* So many entries, of which the last one is so. */
+#define REPORTED(times, priority, words)                                                           \
+	"entries coexist = " times "; last coexist; priority = " priority "; text " words "; "
 
-static const char *balancing_mode(void)
-{
-	return nm_balancing_text_of(world.daemon.machine.balancing_mode)->name;
-}
+SCRIPT(pages_are_left_to_numa_balancing, "set setting = yield; " BEGIN "submitted = 0",
+       REPORTED("1", "notice", "left to the kernel") "mode = yields; set numa_balancing = 0; " ACTS,
+       REPORTED("2", "info", "is off") "set numa_balancing = 1; run 3; " DOES_NOT_ACT,
+       REPORTED("3", "notice", "left to the kernel") "switches = 0")
 
-TEST(pages_are_left_to_numa_balancing)
-{
-	begin_with(NM_BALANCING_YIELD);
-	assert_int_equal(fake_mover.submitted, 0);
-	assert_reported(1, LOG_NOTICE, "left to the kernel");
-	assert_string_equal(balancing_mode(), "yields");
-	world.balancing = 0;
-	assert_true(acts());
-	assert_reported(2, LOG_INFO, "is off");
-	world.balancing = 1;
-	live(3);
-	assert_false(acts());
-	assert_reported(3, LOG_NOTICE, "left to the kernel");
-	assert_int_equal(switches, 0);
-}
-
-TEST(faults_without_kernel_balancing_are_ignored)
-{
-	world.balancing = 0;
-	begin_with(NM_BALANCING_YIELD);
-	assert_true(fake_mover.submitted > 0);
-	assert_reported(0, 0, NULL);
-}
+SCRIPT(faults_without_kernel_balancing_are_ignored,
+       "set numa_balancing = 0; set setting = yield; " BEGIN "submitted > 0; entries coexist = 0")
 
 /* The value 2 balances tiers of memory only. */
-TEST(tier_balancing_does_not_move_managed_pages)
-{
-	world.balancing = 2;
-	begin_with(NM_BALANCING_MANAGE);
-	assert_true(fake_mover.submitted > 0);
-	assert_reported(0, 0, NULL);
-	assert_int_equal(switches, 0);
-	world.balancing = 3;
-	live(3);
-	assert_true(switches > 0);
-	assert_string_equal(balancing_mode(), "manages");
-}
+SCRIPT(tier_balancing_does_not_move_managed_pages,
+       "set numa_balancing = 2; set setting = manage; " BEGIN "submitted > 0; entries coexist = 0",
+       "switches = 0; set numa_balancing = 3; run 3; switches > 0; mode = manages")
 
-TEST(a_refused_switch_only_logs_a_warning)
-{
-	begin_with(NM_BALANCING_WARN);
-	assert_true(fake_mover.submitted > 0);
-	assert_reported(1, LOG_WARNING, "migrates the same pages");
-	assert_int_equal(switches, 0);
-}
+SCRIPT(a_refused_switch_only_logs_a_warning, "set setting = warn; " BEGIN "submitted > 0",
+       REPORTED("1", "warning", "migrates the same pages") "switches = 0")
 
-TEST(balancing_is_turned_off_and_restored)
-{
-	begin_with(NM_BALANCING_MANAGE);
-	assert_true(fake_mover.submitted > 0);
-	assert_int_equal(world.balancing, 0);
-	assert_reported(1, LOG_NOTICE, "is off until");
-	assert_true(switches >= 12); /* a restarted helper must be informed */
-	/* The value is restored with the end of the policy. */
-	world.daemon.config->pages.policy = NM_PAGES_WATCH;
-	nm_pipeline_configure_pages(&world.daemon, false);
-	assert_int_equal(world.balancing, 1);
-	assert_null(world.daemon.pipeline.pages);
-}
+/* A restarted helper must be informed, in each interval. The value is restored with the end of the
+ * policy. */
+SCRIPT(balancing_is_turned_off_and_restored,
+       "set setting = manage; " BEGIN "submitted > 0; numa_balancing = 0; switches >= 12",
+       REPORTED("1", "notice", "is off until") "set page_policy = watch; configure",
+       "numa_balancing = 1; has_page_stage = 0")
 
-TEST(a_changed_setting_restores_it)
-{
-	begin_with(NM_BALANCING_MANAGE);
-	assert_int_equal(world.balancing, 0);
-	world.daemon.config->pages.numa_balancing = NM_BALANCING_YIELD;
-	nm_pipeline_configure_pages(&world.daemon, false);
-	live(3);
-	assert_int_equal(world.balancing, 1);
-	assert_false(acts());
-	assert_string_equal(balancing_mode(), "yields");
-}
+SCRIPT(a_changed_setting_restores_it,
+       "set setting = manage; " BEGIN "numa_balancing = 0; set setting = yield; configure; run 3",
+       "numa_balancing = 1; " DOES_NOT_ACT "mode = yields")
 
-TEST(a_refused_lease_yields)
-{
-	refusal = -EPERM;
-	begin_with(NM_BALANCING_MANAGE);
-	assert_int_equal(fake_mover.submitted, 0);
-	assert_int_equal(world.balancing, 1);
-	assert_reported(1, LOG_WARNING, "stays on, pages left to it");
-	refusal = 0;
-	assert_true(acts());
-	assert_reported(2, LOG_NOTICE, "is off until");
-}
+SCRIPT(a_refused_lease_yields,
+       "set refusal = -1; set setting = manage; " BEGIN "submitted = 0; numa_balancing = 1",
+       REPORTED("1", "warning", "stays on, pages left to it") "set refusal = 0; " ACTS,
+       REPORTED("2", "notice", "is off until"))
 
-/* Faults are the only source of samples, so balancing stays on. */
-TEST(needed_balancing_is_not_turned_off)
-{
-	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
-	begin_with(NM_BALANCING_MANAGE);
-	assert_int_equal(world.balancing, 1);
-	assert_int_equal(switches, 0);
-	assert_reported(1, LOG_NOTICE, "stays on");
-	world.daemon.pipeline.source->status.memory = NM_MEMORY_IBS;
-	live(2);
-	assert_int_equal(world.balancing, 0);
-	/* When the better source fails, it is restored. */
-	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
-	live(2);
-	assert_int_equal(world.balancing, 1);
-	assert_string_equal(balancing_mode(), "needs-faults");
-}
+/* Faults are the only source of samples, so balancing stays on. When a better source fails, it is
+ * restored. */
+SCRIPT(needed_balancing_is_not_turned_off,
+       "set samples_from = faults; set setting = manage; " BEGIN "numa_balancing = 1; switches = 0",
+       REPORTED("1", "notice", "stays on") "set samples_from = ibs; run 2; numa_balancing = 0",
+       "set samples_from = faults; run 2; numa_balancing = 1; mode = needs-faults")
 
-TEST(injected_faults_win)
-{
-	world.daemon.config->sampling.inject = NM_INJECT_NUMA_BALANCING;
-	nm_inject_configure(&world.daemon);
-	begin_with(NM_BALANCING_WARN);
-	assert_int_equal(fake_mover.submitted, 0);
-	assert_int_equal(world.balancing, 1);
-	assert_reported(1, LOG_NOTICE, "left to the kernel");
-}
+SCRIPT(injected_faults_win,
+       "set inject = numa_balancing; set setting = warn; " BEGIN "submitted = 0",
+       REPORTED("1", "notice", "left to the kernel") "numa_balancing = 1")
 
 RUN_TESTS()

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "../support/machine.h"
+#define SCRIPT_STEP() (void)0
+#include "../support/script.h"
 #include "policy/judge.h"
 
 static struct nm_config *config;
@@ -110,54 +112,81 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 			&decision);
 }
 
-/* Submits moves while the accesses equal those of earlier intervals. */
-static void ask_steadily(uint64_t id, enum nm_page_reason reason)
+/* ---- words ---- */
+
+static enum nm_page_reason reason_of(const struct step *step)
+{
+	return step_has(step, "region")       ? NM_PAGE_REASON_REGION
+	       : step_has(step, "rollback")   ? NM_PAGE_REASON_ROLLBACK
+	       : step_has(step, "contention") ? NM_PAGE_REASON_CONTENTION
+					       : NM_PAGE_REASON_PAGES;
+}
+
+/* ask 1 pages: submits decision 1 while accesses are as they were; ask_now 1 pages: as they are */
+WORD(ask)
 {
 	const uint32_t later[] = {fresh[0], fresh[1]};
 	fresh[0] = (uint32_t)(accesses[0] / 2);
 	fresh[1] = (uint32_t)(accesses[1] / 2);
-	ask(id, reason);
+	ask(U(0), reason_of(step));
 	fresh[0] = later[0];
 	fresh[1] = later[1];
 }
 
-static void done(uint64_t id, uint64_t moved)
+WORD(done)
 {
-	const struct nm_page_results results = {.moved = moved, .failed = 10 - moved};
-	nm_verifier_done(verifier, id, &results, snapshot.interval);
+	const struct nm_page_results results = {.moved = U(1), .failed = 10 - U(1)};
+	nm_verifier_done(verifier, U(0), &results, snapshot.interval);
 }
+
+/* accesses 90 10: before; now 40 10: in this interval */
+ACTION(accesses, accesses[0] = N(0), accesses[1] = N(1))
+ACTION(now, fresh[0] = U(0), fresh[1] = U(1))
+ACTION(processes, snapshot.nr_threads = snapshot.nr_processes = U(0))
+ACTION(disturb, nm_verifier_disturb(verifier, U(0)))
+ACTION(move_threads_of, nm_feedback_disturb(feedback, U(0)))
+ACTION(calm, calm(N(0)))
+ACTION(ask_now, ask(U(0), reason_of(step)))
+/* p 80 = 1: the performance of each thread in the next interval, and the number of verdicts */
+QUANTITY(p, interval(N(0)))
+QUANTITY(verdict, verdicts.items[U(0)].kind)
+NAMES(verdict, {"improved", NM_VERDICT_IMPROVED}, {"neutral", NM_VERDICT_NEUTRAL},
+      {"rolled-back", NM_VERDICT_ROLLED_BACK}, {"inconclusive", NM_VERDICT_INCONCLUSIVE})
+QUANTITY(decision, verdicts.items[U(0)].decision)
+QUANTITY(moved, verdicts.items[U(0)].results.moved)
+QUANTITY(intervals, verdicts.items[U(0)].intervals)
+QUANTITY(together, verdicts.items[U(0)].together)
+QUANTITY(figure, verdicts.items[U(0)].figure)
+QUANTITY(noise, verdicts.items[U(0)].noise)
+QUANTITY(no_gain, verdicts.items[U(0)].no_gain)
+QUANTITY(local_before, verdicts.items[U(0)].threads[0].local_before)
+QUANTITY(local_after, verdicts.items[U(0)].threads[0].local_after)
+QUANTITY(samples_after, verdicts.items[U(0)].threads[0].samples_after)
+QUANTITY(open, nm_verifier_open(verifier))
+QUANTITY(awaits, nm_verifier_awaits(verifier, 7, U(0), snapshot.interval))
+QUANTITY(awaits_earlier, nm_verifier_awaits(verifier, 7, U(0), snapshot.interval - 1))
+KNOB(start_ticks, processes[0].start_ticks)
+KNOB(rollback_pages, config->rules.rollback_pages)
+KNOB(rollback, config->rules.rollback)
+KNOB(fresh_samples, threads[0].fresh_samples)
+KNOB(access_samples, threads[0].access_samples)
+KNOB(by_locality, snapshot.by_locality)
+
+/* Ten pages have moved. */
+#define MOVED "calm 100; ask 1 pages; done 1 10; "
+#define RANGE_MOVED "calm 100; ask 1 region; done 1 10; "
+
+/* ---- verdicts ---- */
 
 /* A new process with the same number does not affect the evaluation of the former one. */
-TEST(a_reused_number_is_another_process)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	processes[0].start_ticks++;
-	assert_int_equal(interval(200), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
-}
+SCRIPT(a_reused_number_is_another_process,
+       MOVED "set start_ticks = 6; p 200 = 1; verdict 0 = inconclusive")
 
-TEST(a_gain_has_improved)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	assert_int_equal(interval(100), 0);
-	done(1, 10);
-	assert_int_equal(interval(180), 0); /* caches fill */
-	assert_int_equal(interval(200), 1);
-	const struct nm_verdict *verdict = &verdicts.items[0];
-	assert_int_equal(verdict->kind, NM_VERDICT_IMPROVED);
-	assert_int_equal(verdict->decision, 1);
-	assert_int_equal(verdict->results.moved, 10);
-	assert_int_equal(verdict->intervals, 3);
-	assert_int_equal(verdict->together, 1);
-	assert_true(fabs(verdict->figure - 2) < 0.01);
-	assert_true(fabs(verdict->threads[0].local_before - 0.2) < 1e-9);
-	assert_true(fabs(verdict->threads[0].local_after - 0.8) < 1e-9);
-	assert_int_equal(verdict->threads[0].samples_after, 100);
-	assert_int_equal(nm_verifier_open(verifier), 0);
-}
+/* In the first interval after the move caches fill. */
+SCRIPT(a_gain_has_improved,
+       "calm 100; ask 1 pages; p 100 = 0; done 1 10; p 180 = 0; p 200 = 1; verdict 0 = improved",
+       "decision 0 = 1; moved 0 = 10; intervals 0 = 3; together 0 = 1; figure 0 in 1.99..2.01",
+       "local_before 0 = 0.2; local_after 0 = 0.8; samples_after 0 = 100; open = 0")
 
 /* Locality shows no improvement if the performance is known and fell, even within its noise. */
 TEST(locality_does_not_outweigh_a_fall)
@@ -176,305 +205,101 @@ TEST(locality_does_not_outweigh_a_fall)
 	assert_int_equal(nm_judge_by(criteria, changes).kind, NM_VERDICT_ROLLED_BACK);
 }
 
-TEST(a_loss_is_undone)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_REGION);
-	done(1, 10);
-	assert_int_equal(interval(80), 0);
-	assert_int_equal(interval(80), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-}
+SCRIPT(a_loss_is_undone, RANGE_MOVED "p 80 = 0; p 80 = 1; verdict 0 = rolled-back")
 
-TEST(unremembered_moves_are_not_rolled_back)
-{
-	config->rules.rollback_pages = 0;
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_REGION);
-	done(1, 10);
-	(void)interval(50);
-	assert_int_equal(interval(50), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-}
+SCRIPT(unremembered_moves_are_not_rolled_back,
+       "set rollback_pages = 0; " RANGE_MOVED "p 50 = 0; p 50 = 1; verdict 0 = neutral")
 
-TEST(delta_g_is_the_limit)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_REGION);
-	done(1, 10);
-	assert_int_equal(interval(91), 0);
-	assert_int_equal(interval(91), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-}
+SCRIPT(delta_g_is_the_limit, RANGE_MOVED "p 91 = 0; p 91 = 1; verdict 0 = neutral")
 
 /* Normal variation of P is inconclusive. */
-TEST(noise_is_not_a_loss)
-{
-	for (int i = 0; i < 20; i++)
-		(void)interval(i % 2 ? 160 : 100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	(void)interval(100);
-	assert_int_equal(interval(100), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	assert_true(verdicts.items[0].figure < 0.9);
-}
+SCRIPT(noise_is_not_a_loss, "each 10: p 100 = 0; p 160 = 0", "ask 1 pages; done 1 10",
+       "p 100 = 0; p 100 = 1; verdict 0 = neutral; figure 0 < 0.9")
 
 /* P varies by more than the gain, but the accesses have become local. */
-TEST(more_local_accesses_are_a_gain_within_noise)
-{
-	for (int i = 0; i <= 20; i++)
-		(void)interval(i % 2 ? 160 : 100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	(void)interval(105);
-	assert_int_equal(interval(105), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED);
-	assert_true(verdicts.items[0].figure < 1 + verdicts.items[0].noise);
-}
+SCRIPT(more_local_accesses_are_a_gain_within_noise, "each 10: p 100 = 0; p 160 = 0",
+       "p 100 = 0; ask 1 pages; done 1 10; p 105 = 0; p 105 = 1; verdict 0 = improved",
+       "keep noise = noise 0; figure 0 < noise+1")
 
-/* 80 % before and after: of 25 accesses this may be chance, of 2,500 it is not. At last it was 90
- * %, so that something else has changed. */
-TEST(enough_accesses_show_the_lack_of_a_gain)
-{
-	static const uint32_t samples[] = {25, 2500, 2500, 2500};
-	static const enum nm_page_reason reasons[] = {NM_PAGE_REASON_PAGES, NM_PAGE_REASON_PAGES,
-						      NM_PAGE_REASON_ROLLBACK,
-						      NM_PAGE_REASON_PAGES};
-	calm(100);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(samples); i++) {
-		threads[0].fresh_samples = samples[i];
-		fresh[0] = i == 3 ? 45 : 40;
-		fresh[1] = 50 - fresh[0];
-		ask(1 + i, reasons[i]);
-		fresh[0] = 40;
-		fresh[1] = 10;
-		done(1 + i, 10);
-		(void)interval(100);
-		assert_int_equal(interval(100), 1);
-		assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-		assert_int_equal(verdicts.items[0].no_gain, i == 1);
-	}
-}
+/* 80 % before and after: of 25 accesses this may be chance, of 2,500 it is not. A rollback is not
+ * meant to gain. At last it was 90 %, so that something else has changed. */
+#define SEEN(samples, id, before, reason)                                                          \
+	"set fresh_samples = " samples "; now " before "; ask_now " id " " reason "; now 40 10; "  \
+	"done " id " 10; p 100 = 0; p 100 = 1; verdict 0 = neutral; no_gain 0 = "
 
-/* All processes lose, and only the pages of one moved; then also the threads of another one, so
- * that too few were left alone. */
-TEST(a_loss_of_all_is_not_that_of_a_move)
-{
-	snapshot.nr_threads = snapshot.nr_processes = 4;
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	(void)interval(50);
-	assert_int_equal(interval(50), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED); /* by its accesses */
-	assert_true(fabs(verdicts.items[0].figure - 1) < 0.01);
-	ask_steadily(2, NM_PAGE_REASON_PAGES);
-	done(2, 10);
-	nm_feedback_disturb(feedback, 8);
-	(void)interval(25);
-	assert_int_equal(interval(25), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-}
+SCRIPT(enough_accesses_show_the_lack_of_a_gain, "calm 100; " SEEN("25", "1", "40 10", "pages") "0",
+       SEEN("2500", "2", "40 10", "pages") "1", SEEN("2500", "3", "40 10", "rollback") "0",
+       SEEN("2500", "4", "45 5", "pages") "0")
 
-TEST(a_rollback_is_not_undone)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_ROLLBACK);
-	done(1, 10);
-	(void)interval(50);
-	assert_int_equal(interval(50), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-}
+/* All processes lose, and only the pages of one moved, whose accesses improved; then also the
+ * threads of another one, so that too few were left alone. */
+SCRIPT(a_loss_of_all_is_not_that_of_a_move,
+       "processes 4; " MOVED "p 50 = 0; p 50 = 1; verdict 0 = improved; figure 0 in 0.99..1.01",
+       "ask 2 pages; done 2 10; move_threads_of 8; p 25 = 0; p 25 = 1; verdict 0 = rolled-back")
+
+SCRIPT(a_rollback_is_not_undone,
+       "calm 100; ask 1 rollback; done 1 10; p 50 = 0; p 50 = 1; verdict 0 = neutral")
 
 /* The second batch joins the first and ends later; both are compared with the state before the
- * first. */
-TEST(batches_share_a_verdict)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	ask_steadily(2, NM_PAGE_REASON_REGION);
-	done(1, 10);
-	assert_int_equal(interval(80), 0);
-	assert_int_equal(interval(80), 0);
-	assert_int_equal(nm_verifier_open(verifier), 2);
-	done(2, 10);
-	fresh[0] = 5;
-	assert_int_equal(interval(80), 0);
-	ask_steadily(3, NM_PAGE_REASON_PAGES);
-	done(3, 10);
-	ask_steadily(4, NM_PAGE_REASON_PAGES);
-	done(4, 0); /* it counts as not made */
-	fresh[0] = 40;
-	(void)interval(80);
-	assert_int_equal(interval(80), 3);
-	/* Samples before the last batch has ended count neither as before nor as after. */
-	assert_true(fabs(verdicts.items[0].threads[0].local_after - 0.8) < 1e-9);
-	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(verdicts.items[i].together, 3);
-		assert_true(fabs(verdicts.items[i].figure - 0.8) < 0.01);
-	}
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_ROLLED_BACK);
-}
+ * first. One without moves counts as not made. Samples before the last batch has ended count
+ * neither as before nor as after. */
+SCRIPT(batches_share_a_verdict,
+       "calm 100; ask 1 pages; ask 2 region; done 1 10; p 80 = 0; p 80 = 0; open = 2; done 2 10",
+       "now 5 10; p 80 = 0; ask 3 pages; done 3 10; ask 4 pages; done 4 0; now 40 10; p 80 = 0",
+       "p 80 = 3; local_after 0 = 0.8; together 0 = 3; together 1 = 3; together 2 = 3",
+       "figure 0 in 0.79..0.81; figure 1 in 0.79..0.81; figure 2 in 0.79..0.81",
+       "verdict 0 = rolled-back; verdict 1 = rolled-back")
 
-TEST(a_pending_evaluation_expires)
-{
-	calm(100);
-	for (uint64_t id = 1; id <= 4; id++) {
-		ask_steadily(id, NM_PAGE_REASON_REGION);
-		done(id, 10);
-		assert_int_equal(interval(100), 0);
-	}
-	assert_true(nm_verifier_awaits(verifier, 7, 5, snapshot.interval));
-	assert_false(nm_verifier_awaits(verifier, 7, 5, snapshot.interval - 1));
-	assert_false(nm_verifier_awaits(verifier, 7, 6, snapshot.interval));
-	ask_steadily(5, NM_PAGE_REASON_REGION);
-	assert_int_equal(interval(100), 4);
-	assert_int_equal(nm_verifier_open(verifier), 1);
-}
+SCRIPT(a_pending_evaluation_expires,
+       "calm 100; ask 1 region; done 1 10; p 100 = 0; ask 2 region; done 2 10; p 100 = 0",
+       "ask 3 region; done 3 10; p 100 = 0; ask 4 region; done 4 10; p 100 = 0; awaits 5 = 1",
+       "awaits_earlier 5 = 0; awaits 6 = 0; ask 5 region; p 100 = 4; open = 1")
 
 /* No change of performance is attributed to it, and it delays no other decision. */
-TEST(a_batch_without_moves_has_no_verdict)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 0);
-	assert_int_equal(nm_verifier_open(verifier), 0);
-	for (unsigned i = 0; i < NM_VERDICT_INTERVALS; i++)
-		assert_int_equal(interval(10), 0);
-	assert_false(nm_verifier_awaits(verifier, 7, 5, snapshot.interval));
-}
+SCRIPT(a_batch_without_moves_has_no_verdict, "calm 100; ask 1 pages; done 1 0; open = 0",
+       "each 10: p 10 = 0", "awaits 5 = 0")
 
-TEST(exited_processes_are_inconclusive)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	snapshot.nr_threads = snapshot.nr_processes = 0;
-	assert_int_equal(interval(NAN), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
-}
+SCRIPT(exited_processes_are_inconclusive, MOVED "processes 0; p nan = 1; verdict 0 = inconclusive")
 
-/* If P is unknown, the local access ratios decide. */
-TEST(a_lower_local_access_ratio_is_a_loss)
-{
-	assert_int_equal(interval(NAN), 0);
-	accesses[0] = 90;
-	accesses[1] = 10;
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	assert_int_equal(interval(NAN), 0);
-	assert_int_equal(interval(NAN), 1); /* 90 % before, 80 % now */
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-	ask_steadily(2, NM_PAGE_REASON_CONTENTION); /* was interleaved, not for locality */
-	done(2, 10);
-	assert_int_equal(interval(NAN), 0);
-	assert_int_equal(interval(NAN), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	config->rules.rollback = false;
-	ask_steadily(3, NM_PAGE_REASON_PAGES);
-	done(3, 10);
-	assert_int_equal(interval(NAN), 0);
-	assert_int_equal(interval(NAN), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-}
+/* If P is unknown, the local access ratios decide: 90 % before, 80 % now. Interleaving is not for
+ * locality. */
+SCRIPT(a_lower_local_access_ratio_is_a_loss,
+       "p nan = 0; accesses 90 10; ask 1 pages; done 1 10; p nan = 0; p nan = 1",
+       "verdict 0 = rolled-back; ask 2 contention; done 2 10; p nan = 0; p nan = 1",
+       "verdict 0 = neutral; set rollback = 0; ask 3 pages; done 3 10; p nan = 0; p nan = 1",
+       "verdict 0 = neutral")
 
 /* The effect of a move of threads is not attributed to the pages. */
-TEST(threads_that_move_meanwhile_make_it_inconclusive)
-{
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	nm_verifier_disturb(verifier, 8);
-	nm_verifier_disturb(verifier, 7);
-	(void)interval(50);
-	assert_int_equal(interval(50), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
-	ask_steadily(2, NM_PAGE_REASON_PAGES);
-	done(2, 10);
-	nm_verifier_disturb(verifier, 8);
-	(void)interval(20);
-	assert_int_equal(interval(20), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-}
+SCRIPT(threads_that_move_meanwhile_make_it_inconclusive,
+       MOVED "disturb 8; disturb 7; p 50 = 0; p 50 = 1; verdict 0 = inconclusive; ask 2 pages",
+       "done 2 10; disturb 8; p 20 = 0; p 20 = 1; verdict 0 = rolled-back")
 
-/* It had just switched to other memory: earlier metrics are no baseline of the move. */
-TEST(a_new_phase_is_no_loss)
-{
-	accesses[0] = 90;
-	accesses[1] = 10;
-	fresh[0] = 0;
-	fresh[1] = 50;
-	interval((double)NAN);
-	ask(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	interval((double)NAN);
-	assert_int_equal(interval((double)NAN), 1);
-	assert_true(verdicts.items[0].threads[0].local_before < 1e-9);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	/* If one interval has too few accesses, those before it count too. */
-	threads[0].fresh_samples = (uint32_t)config->rules.min_samples - 1;
-	ask(2, NM_PAGE_REASON_PAGES);
-	done(2, 10);
-	threads[0].fresh_samples = 50;
-	interval((double)NAN);
-	assert_int_equal(interval((double)NAN), 1);
-	assert_true(fabs(verdicts.items[0].threads[0].local_before - 0.9) < 1e-9);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-}
+/* It had just switched to other memory: earlier metrics are no baseline of the move. If one
+ * interval has too few accesses, those before it count too. */
+SCRIPT(a_new_phase_is_no_loss,
+       "accesses 90 10; now 0 50; p nan = 0; ask_now 1 pages; done 1 10; p nan = 0; p nan = 1",
+       "local_before 0 < 1e-9; verdict 0 = neutral; set fresh_samples = 9; ask_now 2 pages",
+       "done 2 10; set fresh_samples = 50; p nan = 0; p nan = 1; local_before 0 = 0.9",
+       "verdict 0 = rolled-back")
 
 /* Locality replaces P, but an interleaved range must lose locality. */
-TEST(a_spread_range_is_not_judged_by_locality)
-{
-	snapshot.by_locality = true;
-	calm(100);
-	ask_steadily(1, NM_PAGE_REASON_CONTENTION);
-	done(1, 10);
-	(void)interval(50);
-	assert_int_equal(interval(50), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	snapshot.by_locality = false;
-	calm(100);
-	ask_steadily(2, NM_PAGE_REASON_CONTENTION);
-	done(2, 10);
-	(void)interval(50);
-	assert_int_equal(interval(50), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-}
+SCRIPT(a_spread_range_is_not_judged_by_locality,
+       "set by_locality = 1; calm 100; ask 1 contention; done 1 10; p 50 = 0; p 50 = 1",
+       "verdict 0 = neutral; set by_locality = 0; calm 100; ask 2 contention; done 2 10; p 50 = 0",
+       "p 50 = 1; verdict 0 = rolled-back")
 
 /* Without P the local access ratio decides: 20 % before, 80 % of dozens after; a ratio of three
  * accesses may be chance. */
-TEST(without_performance_a_rise_must_exceed_chance)
-{
-	static const unsigned samples[] = {50, 50};
-	static const double before[] = {100, 3};
-	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_IMPROVED, NM_VERDICT_NEUTRAL};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
-		(void)interval(NAN);
-		threads[0].fresh_samples = 0;
-		threads[0].access_samples = before[i];
-		ask(1 + i, NM_PAGE_REASON_PAGES);
-		threads[0].fresh_samples = samples[i] / 2;
-		done(1 + i, 10);
-		while (interval(NAN) == 0)
-			;
-		assert_int_equal(verdicts.items[0].kind, kinds[i]);
-		assert_true(verdicts.items[0].threads[0].local_after >
-			    verdicts.items[0].threads[0].local_before + 0.5);
-	}
-}
+#define RISE(samples, id)                                                                          \
+	"p nan = 0; set fresh_samples = 0; set access_samples = " samples "; ask_now " id          \
+	" pages; set fresh_samples = 25; done " id " 10; until p nan > 0 within 20; "              \
+	"keep before = local_before 0; local_after 0 > before+0.5; verdict 0 = "
 
-TEST(too_few_samples_are_finally_inconclusive)
-{
-	(void)interval(NAN);
-	threads[0].fresh_samples = 0;
-	ask_steadily(1, NM_PAGE_REASON_PAGES);
-	done(1, 10);
-	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++)
-		assert_int_equal(interval(NAN), 0);
-	assert_int_equal(interval(NAN), 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
-}
+SCRIPT(without_performance_a_rise_must_exceed_chance, RISE("100", "1") "improved",
+       RISE("3", "2") "neutral")
+
+SCRIPT(too_few_samples_are_finally_inconclusive,
+       "p nan = 0; set fresh_samples = 0; ask 1 pages; done 1 10", "each 9: p nan = 0",
+       "p nan = 1; verdict 0 = inconclusive")
 
 RUN_TESTS()

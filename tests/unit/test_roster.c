@@ -4,169 +4,67 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include <math.h>
 #include <sched.h>
 
-#include "roster_fixture.h"
+#include "roster_words.h"
 
 /* ---- adoption ---- */
 
-TEST(test_adoption)
-{
-	run_all(0.5);
-	const struct nm_member *adopted = member(101);
-	assert_non_null(adopted);
-	assert_int_equal(adopted->pid, 100);
-	assert_int_equal(adopted->start_ticks, fake_get(fake, 101)->start_ticks);
-	assert_int_equal(fake_from_bitmap(adopted->original), ALL);
-	assert_true(adopted->unrestricted);
-	assert_int_equal(adopted->adopted_ns, fake->now_ns);
-	assert_string_equal(adopted->process->comm, "prog100");
-	assert_int_equal(adopted->process->uid, 1000);
-	assert_true(adopted->process->cpu_share > 1.4);
-	struct nm_roster_counts counts = nm_roster_counts(roster);
-	assert_int_equal(counts.processes_managed, 2);
-	assert_int_equal(counts.threads_managed, 4);
-	assert_int_equal(counts.threads_known, 4);
-	run_all(0.5);
-	assert_int_equal(nm_roster_counts(roster).threads_known, 4);
-}
+SCRIPT(test_adoption, "run 0.5; pid_of 101 = 100; keep start = ticks 101; start_ticks 101 = start",
+       "original 101 = 255; unrestricted 101 = 1; keep now = now_ns; adopted_ns 101 = now",
+       "named 101 = prog100; process_uid 101 = 1000; cpu_share 101 > 1.4; processes_managed = 2",
+       "threads_managed = 4; threads_known = 4; run 0.5; threads_known = 4")
 
 /* The age of a process is that in /proc, on our own clock. */
-TEST(test_process_age)
-{
-	run_all(0.5);
-	uint64_t started_ns = member(100)->process->started_ns;
-	assert_true(started_ns >= 999 * SECOND && started_ns <= 1001 * SECOND);
-}
+SCRIPT(test_process_age, "run 0.5; started_ns 100 in 999e9..1001e9")
 
 /* If rounding changed the start time with each read, it would look like a new program each time. */
-TEST(test_a_start_time_is_stable)
-{
-	run_all(0.5);
-	uint64_t started_ns = member(100)->process->started_ns;
-	for (unsigned look = 1; look <= 3; look++) {
-		fake_sleep(fake, 11000 + 3 * look);
-		run_all(0.5);
-		assert_int_equal(member(100)->process->started_ns, started_ns);
-	}
-}
+SCRIPT(test_a_start_time_is_stable,
+       "run 0.5; keep start = started_ns 100; sleep_ms 11003; run 0.5; started_ns 100 = start",
+       "sleep_ms 11006; run 0.5; started_ns 100 = start; sleep_ms 11009; run 0.5",
+       "started_ns 100 = start")
 
-TEST(test_too_little_cpu_time)
-{
-	config->targets.min_cpu_percent = 50;
-	run_all(0.1);
-	assert_managed(100, false);
-	assert_managed(200, false);
-	/* Three threads together are eligible, one is not. */
-	run_all(0.3);
-	run_all(0.3);
-	run_none(11);
-	run_all(0.4);
-	run_all(0.4);
-	assert_managed(100, true);
-	assert_managed(200, false);
-}
+/* Three threads together are eligible, one is not. */
+SCRIPT(test_too_little_cpu_time,
+       "set min_cpu_percent = 50; run 0.1; unmanaged 100 200; run 0.3 2; idle 11; run 0.4 2",
+       "managed 100; unmanaged 200")
 
 /* No thread far below the threshold is read. */
-TEST(test_idle_is_not_read)
-{
-	config->targets.min_cpu_percent = 50;
-	run_all(0.01);
-	assert_int_equal(fake->calls[FAKE_OPEN], 0);
-}
+SCRIPT(test_idle_is_not_read, "set min_cpu_percent = 50; run 0.01; opens = 0")
 
 /* Once managed, a process stays managed down to 50 % of the threshold. */
-TEST(test_no_flicker)
-{
-	config->targets.min_cpu_percent = 50;
-	run_one(200, 200, 0.6);
-	assert_managed(200, true);
-	for (int i = 0; i < 30; i++)
-		run_one(200, 200, 0.3);
-	assert_managed(200, true);
-	for (int i = 0; i < 30; i++)
-		run_one(200, 200, 0.2);
-	assert_managed(200, false);
-}
+SCRIPT(test_no_flicker,
+       "set min_cpu_percent = 50; alone 200 0.6; managed 200; alone 200 0.3 30; managed 200",
+       "alone 200 0.2 30; unmanaged 200")
 
 /* 25 % of the cache are 4 MiB, and the count may lack 1 MiB. Samples show which of the larger
  * processes use memory. */
-static void check_least_memory(void)
-{
-	fake_get(fake, 200)->rss_kb = 3000;
-	run_all(0.5);
-	assert_managed(100, true);
-	assert_managed(200, false);
-	fake_get(fake, 200)->rss_kb = 4224;
-	run_none(10);
-	run_all(0.5);
-	assert_managed(200, true);
-}
-
-TEST(test_too_small_for_a_home)
-{
-	config->threads.policy = NM_POLICY_AUTO;
-	check_least_memory();
-}
+SCRIPT(test_too_small_for_a_home,
+       "set policy = auto; set rss_kb 200 = 3000; run 0.5; managed 100; unmanaged 200",
+       "set rss_kb 200 = 4224; idle 10; run 0.5; managed 200")
 
 /* Only status counts them, and is not read for small processes without a pool of them. */
-TEST(huge_pages_count_as_memory)
-{
-	config->threads.policy = NM_POLICY_AUTO;
-	fake_get(fake, 200)->rss_kb = 2052;
-	fake_get(fake, 200)->hugetlb_kb = 65536;
-	run_one(200, 200, 0.5);
-	assert_managed(200, false);
-	assert_int_equal(fake->statuses, 0);
-	fake->pool_kb = 81920;
-	run_none(10);
-	run_one(200, 200, 0.5);
-	assert_managed(200, true);
-	assert_true(member(200)->process->rss_bytes == (UINT64_C(2052) + 65536) << 10);
-}
+SCRIPT(huge_pages_count_as_memory,
+       "set policy = auto; set rss_kb 200 = 2052; set hugetlb_kb 200 = 65536; alone 200 0.5",
+       "unmanaged 200; statuses = 0; set pool_kb = 81920; idle 10; alone 200 0.5; managed 200",
+       "rss_bytes 200 = 69210112")
 
 /* A young process is checked in every interval, as its memory is still growing. */
-TEST(test_young_grows)
-{
-	fake_process(fake, 300, 1)->rss_kb = 1024;
-	run_all(0.5);
-	assert_managed(300, false);
-	fake_get(fake, 300)->rss_kb = 1048576;
-	run_all(0.5);
-	assert_managed(300, true);
-}
+SCRIPT(test_young_grows,
+       "process 300; set rss_kb 300 = 1024; run 0.5; unmanaged 300; set rss_kb 300 = 1M; run 0.5",
+       "managed 300")
 
 /* Managed processes grow too: the size of their memory is read again whenever their age has
  * doubled. */
-TEST(test_memory_of_young_processes_is_read)
-{
-	fake_process(fake, 300, 1)->rss_kb = 65536;
-	run_all(0.5);
-	assert_managed(300, true);
-	fake_get(fake, 300)->rss_kb = 1048576;
-	run_all(0.5);
-	run_all(0.5);
-	assert_int_equal(member(300)->process->rss_bytes, 1048576ULL << 10);
-}
+SCRIPT(test_memory_of_young_processes_is_read,
+       "process 300; set rss_kb 300 = 65536; run 0.5; managed 300; set rss_kb 300 = 1M; run 0.5 2",
+       "rss_bytes 300 = 1G")
 
-TEST(test_configured_size)
-{
-	config->targets.min_rss_mb = 2000;
-	run_all(0.5);
-	assert_managed(100, false);
-	config->targets.min_rss_mb = 1;
-	nm_roster_configure(roster, topology, config);
-	run_all(0.5);
-	assert_managed(100, true);
-}
+SCRIPT(test_configured_size,
+       "set min_rss_mb = 2000; run 0.5; unmanaged 100; set min_rss_mb = 1; configure; run 0.5",
+       "managed 100")
 
-TEST(test_unknown_cpu_share)
-{
-	run_all((double)NAN);
-	assert_managed(100, true);
-	assert_true(isnan(member(100)->process->cpu_share));
-}
+SCRIPT(test_unknown_cpu_share, "run nan; managed 100; cpu_share 100 = nan")
 
 TEST(test_vanished)
 {
@@ -178,79 +76,31 @@ TEST(test_vanished)
 	};
 	assert_int_equal(nm_roster_update(roster, figures, NM_ARRAY_SIZE(figures), fake->now_ns),
 			 0);
-	assert_managed(101, true);
-	struct nm_roster_counts counts = nm_roster_counts(roster);
-	assert_int_equal(counts.processes_known, 1);
-	assert_int_equal(counts.threads_known, 1);
+	run_script(
+		(const char *const[]){"managed 101; processes_known = 1; threads_known = 1", NULL});
 }
 
 /* ---- targets ---- */
 
-static char *copy(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
+SCRIPT(test_include_by_command, "include command prog1*; run 0.5; managed 101; unmanaged 200")
 
-static void target(struct nm_target_list *list, const char *command, const char *unit,
-		   const char *user)
-{
-	list->items = reallocarray(list->items, list->count + 1, sizeof(*list->items));
-	assert_non_null(list->items);
-	list->items[list->count++] = (struct nm_target){
-		.command = copy(command),
-		.unit = copy(unit),
-		.user = copy(user),
-		.has_uid = user != NULL,
-		.uid = user ? (uint32_t)atoi(user) : 0,
-	};
-}
+SCRIPT(test_exclude_takes_precedence,
+       "include command prog*; exclude command prog200; run 0.5; managed 100; unmanaged 200")
 
-TEST(test_include_by_command)
-{
-	target(&config->targets.include, "prog1*", NULL, NULL);
-	run_all(0.5);
-	assert_managed(101, true);
-	assert_managed(200, false);
-}
+SCRIPT(test_by_unit, "move 100 /system.slice/db@one.service/worker; move 200 /user.slice/db.scope",
+       "include unit db@*.service; run 0.5; managed 100; unmanaged 200")
 
-TEST(test_exclude_takes_precedence)
-{
-	target(&config->targets.include, "prog*", NULL, NULL);
-	target(&config->targets.exclude, "prog200", NULL, NULL);
-	run_all(0.5);
-	assert_managed(100, true);
-	assert_managed(200, false);
-}
+/* All conditions of a target must hold. */
+ACTION(of_root, config->targets.exclude.items[0].has_uid = true)
 
-TEST(test_by_unit)
-{
-	fake_move(fake, 100, "/system.slice/db@one.service/worker");
-	fake_move(fake, 200, "/user.slice/db.scope");
-	target(&config->targets.include, NULL, "db@*.service", NULL);
-	run_all(0.5);
-	assert_managed(100, true);
-	assert_managed(200, false);
-}
-
-TEST(test_by_user)
-{
-	fake_get(fake, 200)->uid = 0;
-	target(&config->targets.exclude, "prog*", NULL, "0");
-	run_all(0.5);
-	assert_managed(100, true);
-	assert_managed(200, false);
-	target(&config->targets.include, NULL, NULL, "1000");
-	nm_roster_configure(roster, topology, config);
-	run_all(0.5);
-	assert_managed(100, true);
-}
+SCRIPT(test_by_user,
+       "set uid 200 = 0; exclude command prog*; of_root; run 0.5; managed 100; unmanaged 200",
+       "include user 1000; configure; run 0.5; managed 100")
 
 TEST(test_hostile_name)
 {
 	snprintf(fake_get(fake, 100)->comm, 16, ") R 1\n\x1b[2J\xff");
-	target(&config->targets.exclude, ") R 1*", NULL, NULL);
-	run_all(0.5);
-	assert_managed(100, false);
+	run_script((const char *const[]){"exclude command )?R?1*; run 0.5; unmanaged 100", NULL});
 	config->targets.exclude.items[0].command[0] = 'x';
 	nm_roster_configure(roster, topology, config);
 	run_all(0.5);
@@ -260,269 +110,129 @@ TEST(test_hostile_name)
 }
 
 /* A new name may match other targets. */
-TEST(test_rename)
-{
-	target(&config->targets.exclude, "quiet", NULL, NULL);
-	run_all(0.5);
-	assert_managed(100, true);
-	snprintf(fake_get(fake, 100)->comm, 16, "quiet");
-	fake_notify(fake, NM_TASK_COMM, 100, 100, 0, 0);
-	drain();
-	run_all(0.5);
-	assert_managed(100, false);
-	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
-}
+SCRIPT(test_rename,
+       "exclude command quiet; run 0.5; managed 100; name 100 quiet; report_name 100; drain",
+       "run 0.5; unmanaged 100; threads_known = 1")
 
 /* ---- unmanaged threads ---- */
 
-TEST(test_kernel_threads)
-{
-	fake_get(fake, 200)->flags = FAKE_KTHREAD;
-	run_all(0.5);
-	assert_managed(200, false);
-}
+KNOB(kernel_thread, fake_get(fake, U(0))->flags)
+NAMES(kernel_thread, {"yes", FAKE_KTHREAD})
 
-TEST(test_realtime_threads)
-{
-	config->threads.policy = NM_POLICY_LBMA;
-	fake_get(fake, 101)->policy = SCHED_FIFO;
-	fake_get(fake, 102)->policy = SCHED_DEADLINE;
-	fake_get(fake, 200)->policy = SCHED_RR;
-	run_all(0.5);
-	assert_managed(100, true);
-	assert_managed(101, false);
-	assert_managed(102, false);
-	assert_managed(200, false);
-	/* Scheduling policies that change to ordinary and back. */
-	fake_get(fake, 101)->policy = SCHED_OTHER;
-	fake_get(fake, 100)->policy = SCHED_FIFO;
-	run_none(10);
-	run_all(0.5);
-	assert_managed(101, true);
-	assert_managed(100, false);
-}
+SCRIPT(test_kernel_threads, "set kernel_thread 200 = yes; run 0.5; unmanaged 200")
 
-TEST(test_ourselves)
-{
-	fake_process(fake, (uint32_t)getpid(), 1);
-	snprintf(fake_get(fake, 200)->comm, 16, "numa-migrd-help");
-	run_all(0.5);
-	assert_managed((uint32_t)getpid(), false);
-	assert_managed(200, false);
-	assert_managed(100, true);
-}
+/* Scheduling policies also change to ordinary and back. */
+SCRIPT(test_realtime_threads,
+       "set policy = lbma; set scheduler 101 = fifo; set scheduler 102 = deadline",
+       "set scheduler 200 = rr; run 0.5; managed 100; unmanaged 101 102 200",
+       "set scheduler 101 = other; set scheduler 100 = fifo; idle 10; run 0.5; managed 101",
+       "unmanaged 100")
+
+QUANTITY(own_pid, getpid())
+
+SCRIPT(test_ourselves,
+       "keep own = own_pid; process own; name 200 numa-migrd-help; run 0.5; unmanaged own 200",
+       "managed 100")
+
+ACTION(in_group, snprintf(fake_get(fake, U(0))->cgroup, FAKE_CGROUP_BYTES, "%s", step->word[1]))
 
 /* A process started by systemd for us has its unit before its name. */
-TEST(test_ourselves_by_unit)
-{
-	snprintf(fake_get(fake, 100)->comm, 16, "(d-worker)");
-	snprintf(fake_get(fake, 100)->cgroup, sizeof(fake_get(fake, 100)->cgroup),
-		 "/system.slice/system-numa\\x2dmigrd.slice/numa-migrd-worker@7.service");
-	snprintf(fake_get(fake, 200)->cgroup, sizeof(fake_get(fake, 200)->cgroup),
-		 "/system.slice/numa-migrd-helper.service");
-	run_all(0.5);
-	assert_managed(100, false);
-	assert_managed(200, false);
-}
+SCRIPT(test_ourselves_by_unit,
+       "name 100 (d-worker); "
+       "in_group 100 /system.slice/system-numa\\x2dmigrd.slice/numa-migrd-worker@7.service",
+       "in_group 200 /system.slice/numa-migrd-helper.service; run 0.5; unmanaged 100 200")
 
-TEST(test_pinned)
-{
-	config->threads.policy = NM_POLICY_LBMA;
-	fake_pin(fake, 101, fake_cpus(2, 3)); /* one node */
-	fake_pin(fake, 102, fake_cpus(3, 4)); /* two */
-	run_all(0.5);
-	assert_managed(101, false);
-	assert_managed(102, true);
-	assert_int_equal(fake_from_bitmap(member(102)->original), fake_cpus(3, 4));
-	assert_false(member(102)->unrestricted);
-}
+/* To one node, and to two. */
+SCRIPT(test_pinned,
+       "set policy = lbma; pin 101 2-3; pin 102 3-4; run 0.5; unmanaged 101; managed 102",
+       "original 102 = 24; unrestricted 102 = 0")
 
-/* The kernel refuses the affinity of threads that it creates within a program: io_uring, vhost. */
-TEST(test_affinity_that_nobody_may_set)
-{
-	fake_get(fake, 101)->flags = NM_PROC_NO_AFFINITY | 0x10; /* PF_IO_WORKER */
-	fake_get(fake, 102)->flags = 0x4000;			 /* PF_USER_WORKER alone */
-	run_all(0.5);
-	assert_managed(101, false);
-	assert_managed(102, true);
-	config->threads.policy = NM_POLICY_AUTO; /* they use the memory of their process */
-	run_all(0.5);
-	assert_non_null(member(101));
-	assert_true(member(101)->only_watched);
-}
+KNOB(task_flags, fake_get(fake, U(0))->flags)
+NAMES(task_flags, {"io_worker", NM_PROC_NO_AFFINITY | 0x10}, {"user_worker", 0x4000})
+
+/* The kernel refuses the affinity of threads that it creates within a program: io_uring, vhost.
+ * With "auto" they use the memory of their process. */
+SCRIPT(test_affinity_that_nobody_may_set,
+       "set task_flags 101 = io_worker; set task_flags 102 = user_worker; run 0.5; unmanaged 101",
+       "managed 102; set policy = auto; run 0.5; only_watched 101 = 1")
 
 /* If pages are sampled, its accesses count, but it stays where its owner has pinned it. */
-TEST(test_pinned_with_pages)
-{
-	config->threads.policy = NM_POLICY_LBMA;
-	config->pages.policy = NM_PAGES_WATCH;
-	fake_pin(fake, 101, fake_cpus(2, 3));
-	run_all(0.5);
-	assert_non_null(member(101));
-	assert_true(member(101)->barred_until == UINT64_MAX);
-	assert_true(member(102)->barred_until == 0);
-	config->pages.policy = NM_PAGES_NONE;
-	run_all(0.5);
-	assert_null(member(101));
-}
+SCRIPT(test_pinned_with_pages,
+       "set policy = lbma; set page_policy = watch; pin 101 2-3; run 0.5; never_moves 101 = 1",
+       "barred_until 102 = 0; set page_policy = none; run 0.5; is_member 101 = 0")
 
-/* Policy "auto" places a process as a whole, so that threads which it must not move count. */
-TEST(test_all_threads_count_with_auto)
-{
-	config->threads.policy = NM_POLICY_AUTO;
-	fake_pin(fake, 101, fake_cpus(2, 3));
-	fake_get(fake, 102)->policy = SCHED_FIFO;
-	fake_pin(fake, 200, fake_cpus(2, 3)); /* all threads of its process */
-	run_all(0.5);
-	for (uint32_t tid = 101; tid <= 102; tid++) {
-		assert_managed(tid, false);
-		assert_non_null(member(tid));
-		assert_true(member(tid)->only_watched);
-		assert_true(member(tid)->barred_until == UINT64_MAX);
-	}
-	assert_false(member(100)->only_watched);
-	assert_null(member(200));
-	/* No other thread of the process may be moved any more. */
-	fake_pin(fake, 100, fake_cpus(0, 1));
-	run_none(10);
-	run_all(0.5);
-	assert_null(member(101));
-}
+/* Policy "auto" places a process as a whole, so that threads which it must not move count, unless
+ * it may move none. */
+SCRIPT(test_all_threads_count_with_auto,
+       "set policy = auto; pin 101 2-3; set scheduler 102 = fifo; pin 200 2-3; run 0.5",
+       "unmanaged 101 102; only_watched 101 = 1; only_watched 102 = 1; never_moves 101 = 1",
+       "never_moves 102 = 1; only_watched 100 = 0; is_member 200 = 0; pin 100 0-1; idle 10; run "
+       "0.5",
+       "is_member 101 = 0")
 
 /* ---- the first thread ---- */
 
-static void exit_leader(void)
-{
-	fake_exit(fake, 100);
-	fake_get(fake, 100)->rss_kb = 0; /* its status has no memory any more */
-	drain();
-}
+/* Its status has no memory any more. */
+#define LEADER_EXITS "exit 100; set rss_kb 100 = 0; drain; "
 
 /* It stays managed, and so it is if it was never seen with its first thread. */
-TEST(test_a_process_outlives_its_first_thread)
-{
-	run_all(0.5);
-	exit_leader();
-	for (unsigned i = 0; i < 30; i++)
-		run_all(0.5);
-	assert_managed(101, true);
-	assert_managed(100, false);
-	assert_true(member(101)->process->rss_bytes == UINT64_C(1) << 30);
-	assert_string_equal(member(101)->process->comm, "prog100");
-}
+SCRIPT(test_a_process_outlives_its_first_thread,
+       "run 0.5; " LEADER_EXITS "run 0.5 30; managed 101; unmanaged 100; rss_bytes 101 = 1G",
+       "named 101 = prog100")
 
-TEST(test_a_process_without_its_first_thread_is_managed)
-{
-	exit_leader();
-	run_all(0.5);
-	run_all(0.5);
-	assert_managed(101, true);
-	assert_managed(102, true);
-	assert_int_equal(member(101)->process->uid, 1000);
-	/* Those that a tracer keeps are not the process. */
-	fake_get(fake, 101)->state = 'Z';
-	fake_get(fake, 102)->state = 'Z';
-	for (unsigned i = 0; i < 12; i++)
-		run_all(0.5);
-	assert_managed(101, false);
-	assert_managed(102, false);
-	assert_null(nm_roster_process(roster, 100));
-}
+/* Threads that a tracer keeps are not the process. */
+SCRIPT(test_a_process_without_its_first_thread_is_managed,
+       LEADER_EXITS "run 0.5 2; managed 101 102; process_uid 101 = 1000; set state 101 = 90",
+       "set state 102 = 90; run 0.5 12; unmanaged 101 102; is_process 100 = 0")
 
 /* ---- affinities ---- */
 
+KNOB(names_cpusets, fake->names_cpusets)
+ACTION(cpuset, fake_cpuset(fake, step->word[0], fake_cpus(U(0), U(1))))
+ACTION(apply_cpuset, fake_apply_cpuset(fake, fake_get(fake, U(0))))
+
 /* With threaded cgroups, a thread may be in another cpuset than its process. */
-TEST(test_the_cpuset_of_a_thread_is_its_own)
-{
-	for (unsigned named = 0; named < 2; named++) {
-		fake->names_cpusets = named > 0;
-		fake_cpuset(fake, "/job", fake_cpus(0, 5));
-		fake_cpuset(fake, "/job/io", fake_cpus(0, 3));
-		fake_move(fake, 100, "/job");
-		snprintf(fake_get(fake, 102)->cgroup, sizeof(fake_get(fake, 102)->cgroup),
-			 "/job/io");
-		fake_pin(fake, 101, fake_cpus(0, 3));
-		fake_apply_cpuset(fake, fake_get(fake, 102));
-		fake_sleep(fake, 11000);
-		run_all(0.5);
-		assert_true(member(100)->unrestricted);
-		assert_false(member(101)->unrestricted);
-		assert_true(member(102)->unrestricted);
-		assert_int_equal(fake_from_bitmap(member(102)->original), fake_cpus(0, 3));
-		fake_pin(fake, 101, ALL);
-		fake_move(fake, 100, "/");
-		fake_sleep(fake, 11000);
-		run_all(0.5);
-		assert_true(member(102)->unrestricted);
-	}
-}
+#define CPUSET_OF_A_THREAD                                                                         \
+	"cpuset /job 0-5; cpuset /job/io 0-3; move 100 /job; in_group 102 /job/io; pin 101 0-3; "  \
+	"apply_cpuset 102; sleep_ms 11000; run 0.5; unrestricted 100 = 1; unrestricted 101 = 0; "  \
+	"unrestricted 102 = 1; original 102 = 15; pin 101 0-7; move 100 /; sleep_ms 11000; "       \
+	"run 0.5; unrestricted 102 = 1"
+
+SCRIPT(test_the_cpuset_of_a_thread_is_its_own, CPUSET_OF_A_THREAD,
+       "set names_cpusets = 1; " CPUSET_OF_A_THREAD)
 
 /* SECURITY: container */
-TEST(test_unrestricted_in_cpuset)
-{
-	fake_cpuset(fake, "/job", fake_cpus(0, 3));
-	fake_move(fake, 100, "/job/a");
-	fake_pin(fake, 102, fake_cpus(0, 2));
-	run_all(0.5);
-	assert_true(member(101)->unrestricted);
-	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 3));
-	assert_false(member(102)->unrestricted);
-	assert_true(member(200)->unrestricted);
-}
+SCRIPT(test_unrestricted_in_cpuset,
+       "cpuset /job 0-3; move 100 /job/a; pin 102 0-2; run 0.5; unrestricted 101 = 1",
+       "original 101 = 15; unrestricted 102 = 0; unrestricted 200 = 1")
+
+ACTION(topology_online, fake_to_bitmap(fake->online, topology->online))
 
 /* A thread pinned to all online CPUs stays so when more come online; an unpinned one may use
  * them. */
-TEST(test_pinning_to_all_online_cpus_is_kept)
+SCRIPT(test_pinning_to_all_online_cpus_is_kept,
+       "pin 102 0-6; online 0-6; topology_online; run 0.5; unrestricted 101 = 1",
+       "unrestricted 102 = 0; original 102 = 127")
+
+WORD(narrowed)
 {
-	uint64_t online = fake->online & ~(UINT64_C(1) << 7);
-	fake_pin(fake, 102, online);
-	fake->online = online;
-	fake_to_bitmap(online, topology->online);
-	run_all(0.5);
-	assert_true(member(101)->unrestricted);
-	assert_false(member(102)->unrestricted);
-	assert_int_equal(fake_from_bitmap(member(102)->original), online);
+	narrowed_tid = U(0);
+	narrowed_original = fake_cpus(U(1), U(2));
 }
 
-TEST(test_moving_when_adopted)
-{
-	fake_pin(fake, 101, fake_cpus(2, 3));
-	narrowed_tid = 101;
-	narrowed_original = fake_cpus(0, 5);
-	run_all(0.5);
-	assert_managed(101, true);
-	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 5));
-	assert_true(member(101)->unrestricted);
-}
+SCRIPT(test_moving_when_adopted,
+       "pin 101 2-3; narrowed 101 0-5; run 0.5; managed 101; original 101 = 63",
+       "unrestricted 101 = 1")
+
+ACTION(set_mask, (void)fake_set_mask(fake, U(0), fake_cpus(U(1), U(2))))
 
 /* The affinity of a move is not taken for that of the owner. */
-TEST(test_moving)
-{
-	run_all(0.5);
-	moving_tid = 101;
-	(void)fake_set_mask(fake, 101, fake_cpus(2, 3));
-	run_none(10);
-	run_all(0.5);
-	assert_managed(101, true);
-	assert_int_equal(fake_from_bitmap(member(101)->original), ALL);
-}
+SCRIPT(test_moving, "run 0.5; set moving = 101; set_mask 101 2-3; idle 10; run 0.5; managed 101",
+       "original 101 = 255")
 
-TEST(test_recheck)
-{
-	run_all(0.5);
-	fake_pin(fake, 101, fake_cpus(0, 4));
-	run_all(0.5);
-	assert_int_equal(fake_from_bitmap(member(101)->original), ALL);
-	nm_roster_recheck(roster, 101, start_of(101));
-	nm_roster_recheck(roster, 999, start_of(999));
-	run_all(0.5);
-	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 4));
-	assert_false(member(101)->unrestricted);
-	/* Without an event, after ten seconds. */
-	fake_pin(fake, 101, fake_cpus(1, 6));
-	for (int i = 0; i < 11; i++)
-		run_all(0.5);
-	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(1, 6));
-}
+/* Without an event, after ten seconds. */
+SCRIPT(test_recheck,
+       "run 0.5; pin 101 0-4; run 0.5; original 101 = 255; recheck 101; recheck 999; run 0.5",
+       "original 101 = 31; unrestricted 101 = 0; pin 101 1-6; run 0.5 11; original 101 = 126")
 
 RUN_TESTS()

@@ -4,35 +4,21 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include "roster_fixture.h"
+#include <sched.h>
+
+#include "roster_words.h"
 
 /* ---- events ---- */
 
-TEST(test_exit)
-{
-	run_all(0.5);
-	fake_exit(fake, 101);
-	drain();
-	assert_managed(101, false);
-	assert_managed(102, true);
-	fake_kill(fake, 200);
-	drain();
-	assert_int_equal(nm_roster_counts(roster).threads_known, 2);
-}
+SCRIPT(test_exit,
+       "run 0.5; exit 101; drain; unmanaged 101; managed 102; kill 200; drain; threads_known = 2")
+
+/* A managed process is not shown after its last thread has exited. */
+SCRIPT(test_exit_of_all_threads,
+       "run 0.5; exit 100; exit 101; exit 102; drain; idle 1; is_process 100 = 0",
+       "is_process 200 = 1")
 
 /* Short-lived processes leave no entries. */
-/* A managed process is not shown after its last thread has exited. */
-TEST(test_exit_of_all_threads)
-{
-	run_all(0.5);
-	for (uint32_t tid = 100; tid <= 102; tid++)
-		fake_exit(fake, tid);
-	drain();
-	run_none(1);
-	assert_null(nm_roster_process(roster, 100));
-	assert_non_null(nm_roster_process(roster, 200));
-}
-
 TEST(test_churn)
 {
 	for (uint32_t pid = 1000; pid < 3000; pid++) {
@@ -44,11 +30,12 @@ TEST(test_churn)
 	assert_true(nm_roster_counts(roster).processes_known < 3);
 }
 
-static void add_user(uint32_t first, unsigned count, uint64_t rss_kb)
+/* many_processes 64: twenty of one user, each of this size and in many groups */
+WORD(many_processes)
 {
-	for (uint32_t pid = first; pid < first + count; pid++) {
+	for (uint32_t pid = 1000; pid < 1020; pid++) {
 		struct fake_thread *thread = fake_fork(fake, 200, pid);
-		thread->rss_kb = rss_kb;
+		thread->rss_kb = (uint64_t)N(0);
 		thread->many_groups = true;
 		fake_move(fake, pid, "/user.slice/user-1000.slice/session-1.scope");
 	}
@@ -57,254 +44,102 @@ static void add_user(uint32_t first, unsigned count, uint64_t rss_kb)
 /* The kernel takes long to write the status of a process in many groups: it is read only to plan a
  * home, and for the affinity of a thread that may be moved. */
 /* SECURITY: many-groups-of-a-process */
-TEST(the_status_of_others_is_not_read)
-{
-	config->threads.policy = NM_POLICY_BALANCE;
-	add_user(1000, 20, 64);
-	for (unsigned interval = 0; interval < 12; interval++)
-		run_all(0.5);
-	assert_managed(101, true);
-	assert_managed(1001, false);
-	assert_int_equal(fake->long_statuses, 0);
-	unsigned before = fake->statuses;
-	for (unsigned interval = 0; interval < 12; interval++)
-		run_all(0.5);
-	assert_int_equal(fake->statuses, before);
-}
+SCRIPT(the_status_of_others_is_not_read,
+       "set policy = balance; many_processes 64; run 0.5 12; managed 101; unmanaged 1001",
+       "long_statuses = 0; keep n = statuses; run 0.5 12; statuses = n")
 
 /* SECURITY: many-groups-of-a-process */
-TEST(test_many_groups)
+SCRIPT(test_many_groups,
+       "keep size = rss_kb 200; many_processes size; run 0.5; long_statuses = 1; managed 101 1001",
+       "run 0.5; long_statuses in 1..2; managed 101 1001; run 0.5; long_statuses in 1..3",
+       "managed 101 1001")
+
+WORD(many_threads)
 {
-	add_user(1000, 20, fake_get(fake, 200)->rss_kb);
-	for (unsigned interval = 1; interval <= 3; interval++) {
-		run_all(0.5);
-		assert_in_range(fake->long_statuses, 1, interval);
-		assert_managed(101, true);
-		assert_managed(1001, true);
-	}
+	for (uint32_t tid = 1001; tid < 1020; tid++)
+		fake_clone(fake, 1000, tid)->many_groups = true;
+}
+
+WORD(pin_many_threads)
+{
+	for (uint32_t tid = 1001; tid < 1020; tid++)
+		fake_pin(fake, tid, 0x0f);
 }
 
 /* Each thread of a process has its own groups. */
 /* SECURITY: many-groups-of-a-process */
-TEST(test_many_groups_of_threads)
-{
-	fake_fork(fake, 200, 1000);
-	fake_move(fake, 1000, "/user.slice/user-1000.slice/session-1.scope");
-	for (uint32_t tid = 1001; tid < 1020; tid++)
-		fake_clone(fake, 1000, tid)->many_groups = true;
-	run_all(0.5);
-	assert_managed(1019, true);
-	assert_int_equal(fake->long_statuses, 1);
-	for (uint32_t tid = 1001; tid < 1020; tid++)
-		fake_pin(fake, tid, 0x0f);
-	for (unsigned second = 0; second < 11; second++)
-		run_all(0.5);
-	assert_int_equal(fake->long_statuses, 2);
-}
+SCRIPT(test_many_groups_of_threads,
+       "fork 200 1000; move 1000 /user.slice/user-1000.slice/session-1.scope; many_threads",
+       "run 0.5; managed 1019; long_statuses = 1; pin_many_threads; run 0.5 11; long_statuses = 2")
 
 /* An exec starts a new program: its threads, age and eligibility are read again. */
-TEST(test_exec)
-{
-	run_all(0.5);
-	fake_sleep(fake, 100);
-	uint64_t exec_ns = fake->now_ns;
-	fake_exec(fake, 101);
-	drain();
-	assert_managed(100, false);
-	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
-	run_all(0.5);
-	assert_managed(100, true);
-	assert_int_equal(member(100)->process->started_ns, exec_ns);
-	assert_int_equal(member(100)->adopted_ns, fake->now_ns);
-}
+SCRIPT(test_exec, "run 0.5; sleep_ms 100; keep begun = now_ns; exec 101; drain; unmanaged 100",
+       "threads_known = 1; run 0.5; managed 100; started_ns 100 = begun; keep now = now_ns",
+       "adopted_ns 100 = now")
 
-TEST(test_reused_thread_number)
-{
-	run_all(0.5);
-	uint64_t start_ticks = member(101)->start_ticks;
-	fake_exit(fake, 101);
-	fake_clone(fake, 102, 101);
-	drain();
-	assert_managed(101, false);
-	run_all(0.5);
-	assert_true(member(101)->start_ticks > start_ticks);
-}
+SCRIPT(test_reused_thread_number,
+       "run 0.5; keep start = start_ticks 101; exit 101; clone 102 101; drain; unmanaged 101",
+       "run 0.5; start_ticks 101 > start")
 
 /* The records were lost: /proc shows it when it is read again. */
-TEST(test_reused_thread_number_unseen)
-{
-	run_all(0.5);
-	uint64_t start_ticks = member(101)->start_ticks;
-	fake_exit(fake, 101);
-	fake_clone(fake, 102, 101);
-	fake->nr_events = 0;
-	for (int i = 0; i < 12; i++)
-		run_all(0.5);
-	assert_true(member(101)->start_ticks > start_ticks);
-}
+SCRIPT(test_reused_thread_number_unseen,
+       "run 0.5; keep start = start_ticks 101; exit 101; clone 102 101; lost; run 0.5 12",
+       "start_ticks 101 > start")
 
-TEST(test_number_moves_to_other_process)
-{
-	run_all(0.5);
-	fake_exit(fake, 101);
-	fake_clone(fake, 200, 101);
-	fake->nr_events = 0;
-	run_all(0.5);
-	assert_int_equal(member(101)->pid, 200);
-	assert_ptr_equal(member(101)->process, member(200)->process);
-}
+QUANTITY(same_process, member(U(0))->process == member(U(1))->process)
 
-TEST(test_reused_process_number_unseen)
-{
-	run_all(0.5);
-	fake_kill(fake, 200);
-	fake_process(fake, 200, 1)->rss_kb = 4;
-	fake->nr_events = 0;
-	for (int i = 0; i < 13; i++)
-		run_all(0.5);
-	assert_managed(200, false);
-	assert_managed(100, true);
-}
+SCRIPT(test_number_moves_to_other_process, "run 0.5; exit 101; clone 200 101; lost; run 0.5; "
+					   "pid_of 101 = 200; same_process 101 200 = 1")
+
+SCRIPT(test_reused_process_number_unseen,
+       "run 0.5; kill 200; process 200; set rss_kb 200 = 4; lost; run 0.5 13; unmanaged 200",
+       "managed 100")
 
 /* Also if its data was to be read again after an exec. */
-TEST(test_reused_process_number_after_exec)
-{
-	run_all(0.5);
-	fake_exec(fake, 200);
-	drain();
-	fake_kill(fake, 200);
-	fake_process(fake, 200, 1);
-	fake->nr_events = 0;
-	run_all(0.5);
-	assert_managed(200, false);
-	run_all(0.5);
-	assert_managed(200, true);
-}
+SCRIPT(test_reused_process_number_after_exec,
+       "run 0.5; exec 200; drain; kill 200; process 200; lost; run 0.5; unmanaged 200; run 0.5",
+       "managed 200")
 
-/* Records are read between ticks and may be newer than the next tick. */
-TEST(test_record_newer_than_tick)
-{
-	run_all(0.5);
-	fake->now_ns += 5 * SECOND;
-	fake_exec(fake, 200);
-	drain();
-	fake->now_ns -= 5 * SECOND;
-	fake_get(fake, 200)->rss_kb = 4;
-	run_all(0.5);
-	assert_managed(200, false);
-	fake_get(fake, 200)->rss_kb = 1048576;
-	run_all(0.5); /* it is young, so it is checked again */
-	assert_managed(200, true);
-	assert_managed(100, true);
-}
+/* Records are read between ticks and may be newer than the next tick. Process 200 is young, so it
+ * is checked again. */
+SCRIPT(test_record_newer_than_tick,
+       "run 0.5; keep now = now_ns; set now_ns = now+5e9; exec 200; drain; set now_ns = now",
+       "set rss_kb 200 = 4; run 0.5; unmanaged 200; set rss_kb 200 = 1M; run 0.5; managed 200 100")
 
-TEST(test_silence)
-{
-	run_all(0.5);
-	moving_tid = 101;
-	for (int i = 0; i < 59; i++)
-		run_one(100, 100, 0.9);
-	assert_managed(102, true);
-	run_one(100, 100, 0.9);
-	run_one(100, 100, 0.9);
-	assert_managed(102, false);
-	assert_managed(101, true); /* it has a lease */
-	assert_managed(100, true);
-	assert_managed(200, false);
-	assert_int_equal(nm_roster_counts(roster).processes_known, 1);
-}
+/* A thread that moves stays. */
+SCRIPT(test_silence,
+       "run 0.5; set moving = 101; alone 100 0.9 59; managed 102; alone 100 0.9 2; unmanaged 102",
+       "managed 101 100; unmanaged 200; processes_known = 1")
 
 /* ---- released ---- */
 
-TEST(test_externally_changed_affinity)
-{
-	run_all(0.5);
-	nm_roster_give_back(roster, 101, start_of(101));
-	nm_roster_give_back(roster, 999, start_of(999));
-	assert_managed(101, false);
-	assert_managed(102, true);
-	for (int i = 0; i < 15; i++)
-		run_all(0.5);
-	assert_managed(101, false);
-	/* Even after a long idle time and through a pause. */
-	run_none(70);
-	nm_roster_free(roster);
-	open_roster();
-	run_all(0.5);
-	assert_managed(101, false);
-	assert_managed(102, true);
-	/* The next owner of the number is a different thread. */
-	fake_exit(fake, 101);
-	fake_clone(fake, 102, 101);
-	drain();
-	run_all(0.5);
-	assert_managed(101, true);
-}
+/* Even after a long idle time and through a pause. The next owner of the number is a different
+ * thread. */
+SCRIPT(test_externally_changed_affinity,
+       "run 0.5; give_back 101; give_back 999; unmanaged 101; managed 102; run 0.5 15",
+       "unmanaged 101; idle 70; reopen; run 0.5; unmanaged 101; managed 102; exit 101",
+       "clone 102 101; drain; run 0.5; managed 101")
 
-TEST(test_release)
-{
-	run_all(0.5);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	assert_managed(100, false);
-	assert_managed(101, false);
-	for (int i = 0; i < 15; i++)
-		run_all(0.5);
-	assert_managed(100, false);
-	run_none(70);
-	fake_exec(fake, 100);
-	drain();
-	run_all(0.5);
-	assert_managed(100, false);
-	nm_roster_free(roster);
-	open_roster();
-	run_all(0.5);
-	assert_managed(100, false);
-	assert_int_equal(nm_roster_release(roster, 999), -ESRCH);
-}
+SCRIPT(test_release,
+       "run 0.5; release 100 = 0; unmanaged 100 101; run 0.5 15; unmanaged 100; idle 70; exec 100",
+       "drain; run 0.5; unmanaged 100; reopen; run 0.5; unmanaged 100; release 999 = ESRCH")
 
 /* A release applies to one process, not to its number. */
-TEST(test_released_number_reused)
-{
-	run_all(0.5);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	fake_kill(fake, 200);
-	fake_process(fake, 200, 1);
-	fake->nr_events = 0;
-	for (int i = 0; i < 14; i++)
-		run_all(0.5);
-	assert_managed(200, true);
-}
+SCRIPT(test_released_number_reused,
+       "run 0.5; release 200 = 0; kill 200; process 200; lost; run 0.5 14; managed 200")
 
 /* Released before it was ever eligible. */
-TEST(test_release_of_the_idle)
-{
-	config->targets.min_cpu_percent = 50;
-	run_all(0.01);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	run_all(0.9);
-	run_all(0.9);
-	assert_managed(200, false);
-	assert_managed(100, true);
-}
+SCRIPT(test_release_of_the_idle,
+       "set min_cpu_percent = 50; run 0.01; release 200 = 0; run 0.9 2; unmanaged 200; managed 100")
 
 /* ---- temporary errors of /proc ---- */
 
-TEST(test_no_descriptors)
-{
-	run_all(0.5);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	run_none(10);
-	fake_fail(fake, FAKE_OPEN, 1, 100, EMFILE);
-	run_all(0.5);
-	fake_calm(fake);
-	/* Known data is kept. */
-	assert_managed(101, true);
-	assert_managed(200, false);
-	run_all(0.5);
-	assert_managed(101, true);
-	assert_managed(200, false);
-	assert_int_equal(nm_roster_counts(roster).threads_known, 3);
-}
+ACTION(no_descriptors, fake_fail(fake, FAKE_OPEN, 1, 100, EMFILE))
+
+/* Known data is kept. */
+SCRIPT(test_no_descriptors,
+       "run 0.5; release 200 = 0; idle 10; no_descriptors; run 0.5; calm; managed 101",
+       "unmanaged 200; run 0.5; managed 101; unmanaged 200; threads_known = 3")
 
 TEST(test_any_call_fails)
 {
@@ -320,100 +155,68 @@ TEST(test_any_call_fails)
 
 /* ---- others ---- */
 
-TEST(test_bar)
-{
-	run_all(0.5);
-	nm_roster_bar(roster, 101, start_of(101), 77);
-	nm_roster_bar(roster, 999, start_of(999), 77);
-	assert_int_equal(member(101)->barred_until, 77);
-	assert_int_equal(member(102)->barred_until, 0);
-	run_all(0.5);
-	assert_int_equal(member(101)->barred_until, 77);
-	nm_roster_bar(roster, 101, start_of(101), 70);
-	assert_int_equal(member(101)->barred_until, 77);
-	nm_roster_bar(roster, 101, start_of(101), 78);
-	assert_int_equal(member(101)->barred_until, 78);
-}
+SCRIPT(test_bar,
+       "run 0.5; bar 101 77; bar 999 77; barred_until 101 = 77; barred_until 102 = 0; run 0.5",
+       "barred_until 101 = 77; bar 101 70; barred_until 101 = 77; bar 101 78; barred_until 101 = "
+       "78")
 
 /* The end of an evaluation does not end a cooldown. */
-TEST(test_hold)
-{
-	run_all(0.5);
-	nm_roster_bar(roster, 101, start_of(101), 77);
-	nm_roster_hold(roster, 101, start_of(101), 90);
-	nm_roster_hold(roster, 999, start_of(999), 90);
-	assert_int_equal(member(101)->held_until, 90);
-	nm_roster_hold(roster, 101, start_of(101), 5);
-	assert_int_equal(member(101)->held_until, 5);
-	assert_int_equal(member(101)->barred_until, 77);
-}
+SCRIPT(test_hold, "run 0.5; bar 101 77; hold 101 90; hold 999 90; held_until 101 = 90; hold 101 5",
+       "held_until 101 = 5; barred_until 101 = 77")
 
-/* sched_getaffinity(2) omits offline CPUs; the restored affinity includes them. */
-TEST(test_original_with_offline_cpus)
+WORD(cpu_4_is_off)
 {
-	fake_pin(fake, 101, fake_cpus(0, 5));
 	fake->online = fake->all & ~fake_cpus(4, 4);
 	hwloc_bitmap_clr(topology->online, 4);
-	run_all(0.5);
-	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 5));
-	assert_false(member(101)->unrestricted);
-	hwloc_const_bitmap_t original = member(101)->original;
-	run_none(11);
-	run_all(0.5);
-	assert_ptr_equal(member(101)->original, original); /* unchanged */
 }
 
-/* A decision about a thread does not affect another one with its number. */
-TEST(test_bar_does_not_apply_to_a_reused_number)
+QUANTITY(original_place, (uintptr_t)member_of(step)->original)
+
+/* sched_getaffinity(2) omits offline CPUs; the restored affinity includes them, and is not read
+ * again. */
+SCRIPT(test_original_with_offline_cpus,
+       "pin 101 0-5; cpu_4_is_off; run 0.5; original 101 = 63; unrestricted 101 = 0",
+       "keep place = original_place 101; idle 11; run 0.5; original_place 101 = place")
+
+static uint64_t earlier;
+
+ACTION(note_start, earlier = start_of(U(0)))
+ACTION(recheck_earlier, nm_roster_recheck(roster, 101, earlier))
+
+WORD(affect_earlier)
 {
-	uint64_t earlier = start_of(101);
-	fake_exit(fake, 101);
-	fake_sleep(fake, 100);
-	fake_clone(fake, 100, 101);
-	fake->nr_events = 0;
-	run_all(0.5);
 	nm_roster_bar(roster, 101, earlier, 77);
 	nm_roster_hold(roster, 101, earlier, 90);
 	nm_roster_give_back(roster, 101, earlier);
-	assert_int_equal(member(101)->barred_until, 0);
-	assert_int_equal(member(101)->held_until, 0);
-	assert_managed(101, true);
-	fake_pin(fake, 101, fake_cpus(0, 1));
-	nm_roster_recheck(roster, 101, earlier);
-	run_all(0.5);
-	assert_managed(101, true);
-	nm_roster_recheck(roster, 101, start_of(101));
-	run_all(0.5);
-	assert_managed(101, false);
 }
 
-TEST(test_new_topology)
+/* A decision about a thread does not affect another one with its number. */
+SCRIPT(test_bar_does_not_apply_to_a_reused_number,
+       "note_start 101; exit 101; sleep_ms 100; clone 100 101; lost; run 0.5; affect_earlier",
+       "barred_until 101 = 0; held_until 101 = 0; managed 101; pin 101 0-1; recheck_earlier",
+       "run 0.5; managed 101; recheck 101; run 0.5; unmanaged 101")
+
+/* configure_as 1 8: nodes, CPUs */
+WORD(configure_as)
 {
-	struct nm_topology *flat = machine_topology(1, 8);
-	run_all(0.5);
-	nm_roster_configure(roster, flat, config);
-	run_all(0.5);
-	assert_managed(100, false); /* a single node leaves no choice */
+	struct nm_topology *other = machine_topology(U(0), U(1));
+	nm_roster_configure(roster, other, config);
+	if (U(0) == 1)
+		run_all(0.5);
+	else
+		assert_false(member(102)->everywhere);
+	check_managed(&(struct step){.number = {100}, .nr_numbers = 1}, U(0) > 1);
 	nm_roster_configure(roster, topology, config);
-	run_all(0.5);
-	assert_managed(100, true);
-	nm_topology_free(flat);
+	nm_topology_free(other);
 }
+
+/* A single node leaves no choice. */
+SCRIPT(test_new_topology, "run 0.5; configure_as 1 8; run 0.5; managed 100")
 
 /* Threads that may run on every usable CPU: reported with the affinity, and again when the CPUs
  * change. */
-TEST(test_unrestricted_threads)
-{
-	struct nm_topology *larger = machine_topology(4, 16);
-	fake_pin(fake, 101, fake_cpus(0, 5));
-	run_all(0.5);
-	assert_true(member(102)->everywhere);
-	assert_false(member(101)->everywhere);
-	nm_roster_configure(roster, larger, config);
-	assert_false(member(102)->everywhere);
-	nm_roster_configure(roster, topology, config);
-	assert_true(member(102)->everywhere);
-	nm_topology_free(larger);
-}
+SCRIPT(test_unrestricted_threads,
+       "pin 101 0-5; run 0.5; everywhere 102 = 1; everywhere 101 = 0; configure_as 4 16",
+       "everywhere 102 = 1")
 
 RUN_TESTS()

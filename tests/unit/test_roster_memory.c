@@ -5,8 +5,10 @@
 #define TEAR_DOWN end
 #include "../support/test.h"
 
+#include <sched.h>
+
 #include "fixture.h"
-#include "roster_fixture.h"
+#include "roster_words.h"
 
 #define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
 
@@ -27,11 +29,12 @@ static int end(void **state)
 	return tear_down(state);
 }
 
-static void save(void)
+static int save(void)
 {
-	assert_int_equal(nm_released_list_save(memory, &fake->platform, directory, BOOT), 0);
+	return nm_released_list_save(memory, &fake->platform, directory, BOOT);
 }
 
+/* As a new daemon does. */
 static int load(const char *boot_id)
 {
 	nm_roster_free(roster);
@@ -43,136 +46,31 @@ static int load(const char *boot_id)
 	return r;
 }
 
-static void restart(void)
+WORD(restart)
 {
-	save();
+	assert_int_equal(save(), 0);
 	assert_int_equal(load(BOOT), 0);
 }
 
-TEST(no_file_is_written_without_released_threads)
+/* write TEXT, in which "|" ends a line, and "%" is the start time of process 200 */
+WORD(write)
 {
-	restart();
-	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), -1);
-	assert_managed(100, true);
-}
-
-TEST(a_release_outlives_the_daemon)
-{
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	restart();
-	assert_managed(100, false);
-	assert_managed(101, false);
-	assert_managed(200, true);
-	restart();
-	assert_managed(101, false);
-}
-
-TEST(a_changed_affinity_ends_the_home)
-{
-	run_all(1);
-	nm_roster_give_back(roster, 101, start_of(101));
-	restart();
-	assert_managed(100, true);
-	assert_managed(101, false);
-	assert_managed(102, true);
-}
-
-TEST(a_thread_id_is_not_a_process)
-{
-	run_all(1);
-	nm_roster_give_back(roster, 100, start_of(100));
-	restart();
-	assert_managed(100, false);
-	assert_managed(101, true);
-}
-
-TEST(a_reused_number_is_a_different_process)
-{
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	save();
-	fake_kill(fake, 200);
-	fake_process(fake, 200, 1);
-	fake_sleep(fake, 60000);
-	assert_int_equal(load(BOOT), 0);
-	assert_managed(200, true);
-}
-
-TEST(marks_vanish_with_the_process)
-{
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	save();
-	assert_non_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 200 "));
-	fake_kill(fake, 200);
-	restart();
-	save();
-	assert_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 200 "));
-	assert_non_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 100 "));
-}
-
-TEST(records_of_another_boot_are_dropped)
-{
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	save();
-	assert_int_equal(load("another"), 0);
-	assert_managed(100, true);
-}
-
-TEST(damaged_lines_are_skipped_and_reported)
-{
-	char text[512];
-	snprintf(text, sizeof(text),
-		 "numa-migrd-given-back 4 " BOOT
-		 "\nprocess\nundone 101 1 0 5\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
-		 "process %u %llu 0 0\n",
-		 200, (unsigned long long)fake_get(fake, 200)->start_ticks);
+	char text[512] = "";
+	for (const char *at = step_rest(step); *at; at++) {
+		size_t used = strlen(text);
+		if (*at == '%')
+			snprintf(text + used, sizeof(text) - used, "%" PRIu64, start_of(200));
+		else
+			snprintf(text + used, sizeof(text) - used, "%c", *at == '|' ? '\n' : *at);
+	}
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
-	assert_int_equal(load(BOOT), -EBADMSG);
-	assert_managed(200, false);
-	assert_managed(101, true);
-	assert_managed(102, true);
-	fixture_file(root, NM_ROSTER_MEMORY_NAME, "rubbish");
-	assert_int_equal(load(BOOT), -EBADMSG);
 }
 
-TEST(marks_are_not_writable_by_others)
+static bool file_has(uint32_t pid)
 {
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	save();
-	assert_int_equal(fchmodat(directory, NM_ROSTER_MEMORY_NAME, 0622, 0), 0);
-	assert_int_equal(load(BOOT), -EPERM);
-	assert_managed(100, true);
-}
-
-TEST(the_file_is_written_on_change)
-{
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	save();
-	assert_int_equal(unlinkat(directory, NM_ROSTER_MEMORY_NAME, 0), 0);
-	save();
-	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), -1);
-	nm_roster_give_back(roster, 200, start_of(200));
-	save();
-	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), 0);
-}
-
-TEST(failed_saves_are_retried)
-{
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
-	fixture_directory(root, NM_ROSTER_MEMORY_NAME ".new/in-the-way");
-	assert_int_not_equal(nm_released_list_save(memory, &fake->platform, directory, BOOT), 0);
-	char path[FIXTURE_PATH + 32];
-	snprintf(path, sizeof(path), "%s/" NM_ROSTER_MEMORY_NAME ".new", root);
-	fixture_remove(path);
-	restart();
-	assert_managed(100, false);
+	char words[32];
+	snprintf(words, sizeof(words), "process %u ", pid);
+	return strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), words) != NULL;
 }
 
 static size_t lines(void)
@@ -183,43 +81,77 @@ static size_t lines(void)
 	return count;
 }
 
-/* A program whose short-lived threads all pin themselves. */
-TEST(exited_threads_do_not_accumulate)
+QUANTITY(save, save())
+QUANTITY(load, load(BOOT))
+QUANTITY(load_of_another_boot, load("another"))
+QUANTITY(has_file, faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0) == 0)
+QUANTITY(file_has, file_has(U(0)))
+ACTION(make_writable, assert_int_equal(fchmodat(directory, NM_ROSTER_MEMORY_NAME, 0622, 0), 0))
+ACTION(unlink_file, assert_int_equal(unlinkat(directory, NM_ROSTER_MEMORY_NAME, 0), 0))
+ACTION(obstruct, fixture_directory(root, NM_ROSTER_MEMORY_NAME ".new/in-the-way"))
+
+SCRIPT(no_file_is_written_without_released_threads, "restart; has_file = 0; managed 100")
+
+SCRIPT(a_release_outlives_the_daemon,
+       "run 1; release 100 = 0; restart; unmanaged 100 101; managed 200; restart; unmanaged 101")
+
+SCRIPT(a_changed_affinity_ends_the_home,
+       "run 1; give_back 101; restart; managed 100 102; unmanaged 101")
+
+SCRIPT(a_thread_id_is_not_a_process, "run 1; give_back 100; restart; unmanaged 100; managed 101")
+
+SCRIPT(a_reused_number_is_a_different_process,
+       "run 1; release 200 = 0; save = 0; kill 200; process 200; sleep_ms 60000; load = 0",
+       "managed 200")
+
+SCRIPT(marks_vanish_with_the_process,
+       "run 1; release 100 = 0; release 200 = 0; save = 0; file_has 200 = 1; kill 200; restart",
+       "save = 0; file_has 200 = 0; file_has 100 = 1")
+
+SCRIPT(records_of_another_boot_are_dropped,
+       "run 1; release 100 = 0; save = 0; load_of_another_boot = 0; managed 100")
+
+SCRIPT(damaged_lines_are_skipped_and_reported,
+       "write numa-migrd-given-back 4 " BOOT "|process|undone 101 1 0 5|thread 101 1 0 0 1|"
+       "owner 102 1 0 0|process 200 % 0 0|; load = EBADMSG; unmanaged 200; managed 101 102",
+       "write rubbish; load = EBADMSG")
+
+SCRIPT(marks_are_not_writable_by_others,
+       "run 1; release 100 = 0; save = 0; make_writable; load = EPERM; managed 100")
+
+SCRIPT(the_file_is_written_on_change,
+       "run 1; release 100 = 0; save = 0; unlink_file; save = 0; has_file = 0; give_back 200",
+       "save = 0; has_file = 1")
+
+WORD(clear_way)
 {
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	for (unsigned i = 0; i < 300; i++) {
-		fake_clone(fake, 100, 300);
-		run_one(100, 300, 1);
-		nm_roster_give_back(roster, 300, start_of(300));
-		fake_exit(fake, 300);
-		drain();
-		save();
-		assert_true(lines() < 80);
-	}
-	assert_int_equal(load(BOOT), 0);
-	assert_managed(200, false);
+	char path[FIXTURE_PATH + 32];
+	snprintf(path, sizeof(path), "%s/" NM_ROSTER_MEMORY_NAME ".new", root);
+	fixture_remove(path);
 }
 
-/* Exited threads are evicted; manual releases and running threads stay. */
-TEST(running_threads_are_evicted_after_exited_ones)
+SCRIPT(failed_saves_are_retried,
+       "run 1; release 100 = 0; obstruct; save != 0; clear_way; restart; unmanaged 100")
+
+/* A thread of process 100 pins itself, and exits. */
+WORD(short_thread)
 {
-	run_all(1);
-	assert_int_equal(nm_roster_release(roster, 200), 0);
-	nm_roster_give_back(roster, 101, start_of(101));
-	for (unsigned i = 0; i < 5000; i++) {
-		fake_clone(fake, 100, 300);
-		run_one(100, 300, 1);
-		nm_roster_give_back(roster, 300, start_of(300));
-		fake_exit(fake, 300);
-		drain();
-		fake_sleep(fake, 10);
-	}
-	restart();
-	assert_managed(200, false);
-	assert_managed(101, false);
-	assert_managed(102, true);
+	fake_clone(fake, 100, 300);
+	run_one(100, 300, 1);
+	nm_roster_give_back(roster, 300, start_of(300));
+	fake_exit(fake, 300);
+	drain();
+	fake_sleep(fake, 10);
 }
+
+QUANTITY(lines, lines())
+
+SCRIPT(exited_threads_do_not_accumulate, "run 1; release 200 = 0",
+       "each 300: short_thread; save = 0; lines < 80", "load = 0; unmanaged 200")
+
+/* Exited threads are evicted; manual releases and running threads stay. */
+SCRIPT(running_threads_are_evicted_after_exited_ones, "run 1; release 200 = 0; give_back 101",
+       "each 5000: short_thread", "restart; unmanaged 200 101; managed 102")
 
 static int open_nothing(struct nm_platform *platform, int below, const char *path)
 {
@@ -227,7 +159,8 @@ static int open_nothing(struct nm_platform *platform, int below, const char *pat
 	return -EMFILE;
 }
 
-/* Running threads of another container that pin themselves displace none of ours. */
+/* Running threads of another container that pin themselves displace none of ours. Unreadable
+ * threads count as running. */
 /* SECURITY: quota */
 TEST(other_domains_do_not_displace_entries)
 {
@@ -244,14 +177,12 @@ TEST(other_domains_do_not_displace_entries)
 	assert_true(length < size);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	const struct nm_platform_ops *ops = fake->platform.ops;
-	struct nm_platform_ops unreadable = *ops; /* unreadable threads count as running */
+	struct nm_platform_ops unreadable = *ops;
 	unreadable.open_directory = open_nothing;
 	fake->platform.ops = &unreadable;
 	assert_int_equal(nm_released_list_load(memory, &fake->platform, directory, BOOT), 0);
 	fake->platform.ops = ops;
-	run_all(1);
-	assert_managed(101, false);
-	assert_managed(100, true);
+	run_script((const char *const[]){"run 1; unmanaged 101; managed 100", NULL});
 }
 
 RUN_TESTS()

@@ -5,40 +5,17 @@
 #define TEAR_DOWN end
 #include "../support/test.h"
 
+#include <sched.h>
+
 #include "config/exclusions.h"
-#include "roster_fixture.h"
-
-#define COMPUTES 0 /* a program that is not excluded */
-
-static unsigned reaper(void)
-{
-	return nm_excluded_program_in("/usr/bin/tini");
-}
-
-static enum nm_program_state state_of(uint32_t pid)
-{
-	return nm_roster_process(roster, pid)->program_state;
-}
-
-static void assert_program(uint32_t pid, unsigned program)
-{
-	assert_int_equal(state_of(pid), NM_PROGRAM_READ);
-	assert_int_equal(nm_roster_process(roster, pid)->program, program);
-}
-
-/* PID 1 of a container, whose exclusion depends on its program. */
-static void make_first(uint32_t pid)
-{
-	fake_get(fake, pid)->ns_pid = 1;
-}
+#include "roster_words.h"
 
 static int begin(void **state)
 {
 	fake_asked.hangs = false;
-	fake_asked.program = COMPUTES;
+	fake_asked.program = 0; /* one that is not excluded */
 	int r = set_up(state);
-	make_first(100);
-	make_first(200);
+	fake_get(fake, 100)->ns_pid = fake_get(fake, 200)->ns_pid = 1;
 	return r;
 }
 
@@ -51,165 +28,96 @@ static int end(void **state)
 	return r;
 }
 
-TEST(each_program_is_asked_once)
+/* The number of the program; -1: awaited; -2: unreadable. */
+static int program_of(uint32_t pid)
 {
-	uint64_t before = fake_asked.tickets;
-	run_all(0.5);
-	assert_program(100, COMPUTES);
-	assert_program(200, COMPUTES);
-	fake_asked.program = (int)reaper();
-	for (unsigned i = 0; i < 100; i++)
-		run_all(0.5);
-	assert_program(100, COMPUTES);
-	assert_int_equal(fake_asked.tickets - before, 2);
+	const struct nm_process *process = nm_roster_process(roster, pid);
+	return process->program_state == NM_PROGRAM_READ	 ? (int)process->program
+	       : process->program_state == NM_PROGRAM_UNREADABLE ? -2
+								 : -1;
 }
 
-TEST(unmanaged_processes_are_not_queried)
-{
-	uint64_t before = fake_asked.tickets;
-	run_all(0.0001);
-	assert_int_equal(fake_asked.tickets, before);
-}
+QUANTITY(program, program_of(U(0)))
+NAMES(program, {"computes", 0}, {"awaited", -1}, {"unreadable", -2})
+QUANTITY(reaper, nm_excluded_program_in("/usr/bin/tini"))
+KNOB(answer, fake_asked.program)
+KNOB(hangs, fake_asked.hangs)
+QUANTITY(queries, fake_asked.tickets)
+QUANTITY(open_queries, fake_asked.open)
+/* PID 1 of a container, whose exclusion depends on its program. */
+KNOB(first_of_container, fake_get(fake, U(0))->ns_pid)
 
-TEST(programs_that_decide_nothing_are_not_queried)
-{
-	uint64_t before = fake_asked.tickets;
-	fake_get(fake, 200)->ns_pid = 0;
-	for (unsigned i = 0; i < 100; i++)
-		run_all(0.5);
-	assert_int_equal(state_of(200), NM_PROGRAM_AWAITED);
-	assert_int_equal(fake_asked.tickets - before, 1);
-}
+SCRIPT(each_program_is_asked_once,
+       "keep n = queries; run 0.5; program 100 = computes; program 200 = computes",
+       "keep tini = reaper; set answer = tini; run 0.5 100; program 100 = computes; queries = n+2")
 
-TEST(a_new_program_is_queried)
-{
-	run_all(0.5);
-	fake_asked.program = (int)reaper();
-	fake_exec(fake, 101);
-	make_first(100);
-	drain();
-	uint64_t asked = fake_asked.tickets;
-	for (unsigned i = 0; i < 5; i++)
-		run_all(0.5);
-	assert_program(100, reaper());
-	assert_int_equal(fake_asked.tickets - asked, 1);
-}
+SCRIPT(unmanaged_processes_are_not_queried, "keep n = queries; run 0.0001; queries = n")
+
+SCRIPT(programs_that_decide_nothing_are_not_queried,
+       "keep n = queries; set first_of_container 200 = 0; run 0.5 100; program 200 = awaited",
+       "queries = n+1")
+
+SCRIPT(a_new_program_is_queried,
+       "run 0.5; keep tini = reaper; set answer = tini; exec 101; set first_of_container 100 = 1",
+       "drain; keep n = queries; run 0.5 5; program 100 = tini; queries = n+1")
 
 /* The record of its exec was lost; its new name shows it when it is read again. */
-TEST(a_new_name_means_a_new_program)
+SCRIPT(a_new_name_means_a_new_program,
+       "run 0.5; keep tini = reaper; set answer = tini; name 100 java; run 0.5 75",
+       "program 100 = tini; program 200 = computes")
+
+WORD(next_name)
 {
-	run_all(0.5);
-	fake_asked.program = (int)reaper();
-	(void)snprintf(fake_get(fake, 100)->comm, sizeof(fake_get(fake, 100)->comm), "java");
-	for (unsigned i = 0; i < 75; i++)
-		run_all(0.5);
-	assert_program(100, reaper());
-	assert_program(200, COMPUTES);
+	static unsigned number;
+	const struct nm_task_event renamed = {.kind = NM_TASK_COMM, .pid = 100, .tid = 100};
+	(void)snprintf(fake_get(fake, 100)->comm, 16, "name%u", number++);
+	nm_roster_task_event(roster, &renamed, fake->now_ns);
 }
 
 /* A program may change its name all the time, but what is known stays until the next query. */
-TEST(name_changes_are_checked_once_a_minute)
-{
-	run_all(0.5);
-	uint64_t before = fake_asked.tickets;
-	for (unsigned i = 0; i < 300; i++) {
-		struct fake_thread *thread = fake_get(fake, 100);
-		const struct nm_task_event renamed = {.kind = NM_TASK_COMM, .pid = 100, .tid = 100};
-		(void)snprintf(thread->comm, sizeof(thread->comm), "name%u", i);
-		nm_roster_task_event(roster, &renamed, fake->now_ns);
-		run_all(0.5);
-		assert_program(100, COMPUTES);
-	}
-	assert_in_range(fake_asked.tickets - before, 2, 5);
-}
+SCRIPT(name_changes_are_checked_once_a_minute, "run 0.5; keep n = queries",
+       "each 300: next_name; run 0.5; program 100 = computes", "queries in n+2..n+5")
 
+/* At increasing intervals, then once a minute. */
 /* SECURITY: quota */
-TEST(an_unanswered_query_is_soon_repeated)
+SCRIPT(an_unanswered_query_is_soon_repeated,
+       "set hangs = 1; run 0.5; program 100 < 0; run 0.5 20; program 100 < 0; run 0.5 300",
+       "keep late = queries; run 0.5 120; queries in late+1..late+6; set hangs = 0",
+       "set answer = EALREADY; run 0.5 70; program 100 < 0; set answer = 0; run 0.5 70",
+       "program 100 = computes")
+
+SCRIPT(an_unreadable_program_is_queried_again,
+       "set answer = EPERM; run 0.5; keep n = queries; run 0.5 60; program 100 = unreadable",
+       "set answer = 0; run 0.5 62; program 100 = computes; queries in n+2..n+4")
+
+WORD(twenty_containers)
 {
-	fake_asked.hangs = true;
-	run_all(0.5);
-	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
-	for (unsigned i = 0; i < 20; i++)
-		run_all(0.5);
-	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
-	for (unsigned i = 0; i < 300; i++) /* at increasing intervals, then once a minute */
-		run_all(0.5);
-	uint64_t late = fake_asked.tickets;
-	for (unsigned i = 0; i < 120; i++)
-		run_all(0.5);
-	assert_in_range(fake_asked.tickets - late, 1, 6);
-	fake_asked.hangs = false;
-	fake_asked.program = -EALREADY;
-	for (unsigned i = 0; i < 70; i++)
-		run_all(0.5);
-	assert_int_not_equal(state_of(100), NM_PROGRAM_READ);
-	fake_asked.program = COMPUTES;
-	for (unsigned i = 0; i < 70; i++)
-		run_all(0.5);
-	assert_program(100, COMPUTES);
+	for (uint32_t pid = 300; pid < 320; pid++)
+		fake_process(fake, pid, 1)->ns_pid = 1;
+	fake_sleep(fake, 60000);
 }
 
-TEST(an_unreadable_program_is_queried_again)
+ACTION(in_group, snprintf(fake_get(fake, U(0))->cgroup, FAKE_CGROUP_BYTES, "%s", step->word[1]))
+
+WORD(last_are_read)
 {
-	fake_asked.program = -EPERM;
-	run_all(0.5);
-	uint64_t asked = fake_asked.tickets;
-	for (unsigned i = 0; i < 60; i++)
-		run_all(0.5);
-	assert_int_equal(state_of(100), NM_PROGRAM_UNREADABLE);
-	fake_asked.program = COMPUTES;
-	for (unsigned i = 0; i < 62; i++)
-		run_all(0.5);
-	assert_program(100, COMPUTES);
-	assert_in_range(fake_asked.tickets - asked, 2, 4);
+	for (uint32_t pid = 308; pid < 320; pid++)
+		if (program_of(pid) != 0)
+			script_fail(step, "found process %u: %d", pid, program_of(pid));
 }
 
 /* For any number of processes, one domain has at most four of eight queries at a time. */
 /* SECURITY: quota */
-TEST(queries_in_progress_are_limited)
-{
-	for (uint32_t pid = 300; pid < 320; pid++) {
-		fake_process(fake, pid, 1);
-		make_first(pid);
-	}
-	fake_sleep(fake, 60000);
-	uint64_t before = fake_asked.tickets;
-	fake_asked.hangs = true;
-	run_all(0.5);
-	assert_int_equal(fake_asked.open, 4);
-	run_all(0.5);
-	assert_int_equal(fake_asked.tickets - before, 4);
-	for (uint32_t pid = 318; pid < 320; pid++)
-		snprintf(fake_get(fake, pid)->cgroup, sizeof(fake_get(fake, pid)->cgroup),
-			 "/docker/1f");
-	for (unsigned i = 0; i < 25; i++)
-		run_all(0.5);
-	assert_in_range(fake_asked.open, 4, 6);
-	fake_asked.hangs = false;
-	for (unsigned i = 0; i < 250; i++)
-		run_all(0.5);
-	for (uint32_t pid = 308; pid < 320; pid++)
-		assert_program(pid, COMPUTES);
-}
+SCRIPT(queries_in_progress_are_limited,
+       "twenty_containers; keep n = queries; set hangs = 1; run 0.5; open_queries = 4; run 0.5",
+       "queries = n+4; in_group 318 /docker/1f; in_group 319 /docker/1f; run 0.5 25",
+       "open_queries in 4..6; set hangs = 0; run 0.5 250; last_are_read")
 
 /* The query about the former owner of a reused number is cancelled. */
-TEST(the_end_of_a_process_cancels_its_query)
-{
-	fake_asked.hangs = true;
-	run_all(0.5);
-	assert_int_equal(fake_asked.open, 2);
-	fake_kill(fake, 200);
-	fake_fork(fake, 100, 200);
-	drain();
-	assert_int_equal(fake_asked.open, 1);
-}
+SCRIPT(the_end_of_a_process_cancels_its_query,
+       "set hangs = 1; run 0.5; open_queries = 2; kill 200; fork 100 200; drain; open_queries = 1")
 
 /* end() checks that none is left. */
-TEST(the_roster_closes_its_queries)
-{
-	fake_asked.hangs = true;
-	run_all(0.5);
-	assert_int_equal(fake_asked.open, 2);
-}
+SCRIPT(the_roster_closes_its_queries, "set hangs = 1; run 0.5; open_queries = 2")
 
 RUN_TESTS()

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes of cgroups: which processes are managed, and how soon a change applies. */
+/* Attributes of cgroups: which processes are managed, and how soon a change applies: within ten
+ * seconds. */
 #define SET_UP set_up_attributes
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include "roster_fixture.h"
+#include <sched.h>
+
+#include "roster_words.h"
 
 /* Process 100 in a service of a slice, 200 elsewhere. */
 static int set_up_attributes(void **state)
@@ -18,225 +21,87 @@ static int set_up_attributes(void **state)
 	return 0;
 }
 
-static void reconfigure(void)
+/* slice off, service off: the attribute of the group; without a value it is removed */
+static void set_attribute(const struct step *step, const char *group)
 {
-	nm_roster_configure(roster, topology, config);
+	fake_set_attribute(fake, group, step->count > 0 ? step->word[0] : NULL);
 }
 
-static void interval(void)
-{
-	run_all(0.5);
-}
+ACTION(slice, set_attribute(step, "/a.slice"))
+ACTION(service, set_attribute(step, "/a.slice/x.service"))
+ACTION(group_off, fake_set_attribute(fake, step->word[0], "off"))
+ACTION(group, fake_group(fake, step->word[0]))
+ACTION(own_service, fake_own_group(fake, "/a.slice/x.service", U(0)))
+QUANTITY(attribute_reads, fake->attribute_reads)
+KNOB(attribute, config->targets.cgroup_attribute)
+NAMES(attribute, {"only", NM_ATTRIBUTE_ONLY}, {"ignore", NM_ATTRIBUTE_IGNORE})
 
-/* The latest time at which a change of an attribute applies. */
-static void ten_seconds(void)
-{
-	for (unsigned i = 0; i < 10; i++)
-		interval();
-}
-
-TEST(test_off_and_back)
-{
-	interval();
-	assert_managed(101, true);
-	fake_set_attribute(fake, "/a.slice", "off");
-	ten_seconds();
-	assert_managed(101, false);
-	assert_managed(200, true);
-	assert_int_equal(nm_roster_counts(roster).processes_off, 1);
-	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
-	fake_set_attribute(fake, "/a.slice", NULL);
-	ten_seconds();
-	assert_managed(101, true);
-}
+SCRIPT(test_off_and_back,
+       "run 0.5; managed 101; slice off; run 0.5 10; unmanaged 101; managed 200; processes_off = 1",
+       "threads_known = 1; slice; run 0.5 10; managed 101")
 
 /* Also for a sleeping process, as its threads may be assigned. */
-TEST(test_off_asleep)
-{
-	interval();
-	fake_set_attribute(fake, "/a.slice/x.service", "off");
-	run_none(10);
-	assert_managed(101, false);
-	assert_managed(200, true);
-}
+SCRIPT(test_off_asleep, "run 0.5; service off; idle 10; unmanaged 101; managed 200")
 
 /* Sleep alone changes nothing: the process keeps its assignments. */
-TEST(test_asleep)
-{
-	interval();
-	run_none(30);
-	assert_managed(101, true);
-	assert_managed(200, true);
-}
+SCRIPT(test_asleep, "run 0.5; idle 30; managed 101 200")
 
 /* The attributes are read when a process is checked, once in ten seconds, also if it sleeps. */
 /* SECURITY: many-groups */
-TEST(test_reads_in_ten_seconds)
-{
-	fake_group(fake, "/other");
-	interval();
-	assert_int_equal(fake->attribute_reads, 5);
-	run_none(40);
-	assert_in_range(fake->attribute_reads, 5 + 4 * 5, 5 + 5 * 5);
-}
+SCRIPT(test_reads_in_ten_seconds,
+       "group /other; run 0.5; attribute_reads = 5; idle 40; attribute_reads in 25..30")
 
 /* With longer intervals the attribute is read in each. */
-TEST(test_long_intervals)
-{
-	interval();
-	for (unsigned i = 0; i < 4; i++) {
-		fake_set_attribute(fake, "/a.slice", i % 2 ? NULL : "off");
-		fake_sleep(fake, 7000);
-		interval();
-		assert_managed(101, i % 2);
-	}
-}
+SCRIPT(test_long_intervals, "run 0.5",
+       "each 2: slice off; sleep_ms 7000; run 0.5; unmanaged 101; slice; sleep_ms 7000; run 0.5; "
+       "managed 101")
 
 /* Attributes of a process that is too small to be managed are not read. */
-TEST(test_attributes_of_small_processes_are_not_read)
-{
-	fake_set_attribute(fake, "/a.slice", "off");
-	run_all(0.01);
-	run_all(0.01);
-	assert_int_equal(fake->attribute_reads, 0);
-	fake_get(fake, 100)->rss_kb = 1024;
-	fake_get(fake, 200)->rss_kb = 1024;
-	ten_seconds();
-	assert_int_equal(fake->attribute_reads, 0);
-}
+SCRIPT(test_attributes_of_small_processes_are_not_read,
+       "slice off; run 0.01 2; attribute_reads = 0; set rss_kb 100 = 1024; set rss_kb 200 = 1024",
+       "run 0.5 10; attribute_reads = 0")
 
-TEST(test_observe)
-{
-	interval();
-	fake_set_attribute(fake, "/a.slice", "observe");
-	ten_seconds();
-	assert_managed(101, true);
-	assert_true(member(101)->only_watched);
-	assert_true(member(101)->barred_until == UINT64_MAX);
-	assert_false(member(200)->only_watched);
-	assert_int_equal(nm_roster_counts(roster).processes_observed, 1);
-	fake_set_attribute(fake, "/a.slice", "on");
-	ten_seconds();
-	assert_false(member(101)->only_watched);
-	assert_true(member(101)->barred_until == 0);
-}
+SCRIPT(test_observe, "run 0.5; slice observe; run 0.5 10; managed 101; only_watched 101 = 1",
+       "never_moves 101 = 1; only_watched 200 = 0; processes_observed = 1; slice on; run 0.5 10",
+       "only_watched 101 = 0; barred_until 101 = 0")
 
-static void include(const char *command)
-{
-	struct nm_target_list *list = &config->targets.include;
-	list->items = calloc(1, sizeof(*list->items));
-	assert_non_null(list->items);
-	list->items[0].command = strdup(command);
-	list->count = 1;
-	reconfigure();
-}
+SCRIPT(test_on_includes,
+       "include command prog200; configure; run 0.5; unmanaged 101; slice on; run 0.5 10",
+       "managed 101 200")
 
-TEST(test_on_includes)
-{
-	include("prog200");
-	interval();
-	assert_managed(101, false);
-	fake_set_attribute(fake, "/a.slice", "on");
-	ten_seconds();
-	assert_managed(101, true);
-	assert_managed(200, true);
-}
+SCRIPT(test_exclude_takes_precedence,
+       "slice on; exclude command prog100; configure; run 0.5 2; unmanaged 101")
 
-TEST(test_exclude_takes_precedence)
-{
-	fake_set_attribute(fake, "/a.slice", "on");
-	include("prog100");
-	config->targets.exclude = config->targets.include;
-	config->targets.include = (struct nm_target_list){0};
-	reconfigure();
-	interval();
-	interval();
-	assert_managed(101, false);
-}
+SCRIPT(test_only,
+       "set attribute = only; include command prog*; configure; run 0.5; unmanaged 101 200",
+       "slice on; run 0.5 10; managed 101; unmanaged 200")
 
-TEST(test_only)
-{
-	config->targets.cgroup_attribute = NM_ATTRIBUTE_ONLY;
-	include("prog*");
-	interval();
-	assert_managed(101, false);
-	assert_managed(200, false);
-	fake_set_attribute(fake, "/a.slice", "on");
-	ten_seconds();
-	assert_managed(101, true);
-	assert_managed(200, false);
-}
+/* Users may restrict processes included by root to observing; their "on" is ignored. */
+#define RESTRICTS(word, watched)                                                                   \
+	"slice; service " word "; configure; run 0.5; unmanaged 101; processes_observed = 0; "     \
+	"slice on; run 0.5 10; managed 101; only_watched 101 = " watched
+#define ONLY_RESTRICTS                                                                             \
+	RESTRICTS("observe", "1"), RESTRICTS("on", "0"), RESTRICTS("lbma", "1"),                   \
+		RESTRICTS("rubbish", "1"), RESTRICTS("of\x1b[1m", "1")
 
 /* The owner of a directory can only exclude processes; only root includes them. */
 /* SECURITY: user, attributes */
-TEST(test_only_root_includes_processes)
-{
-	static const char *const words[] = {"observe", "on", "lbma", "rubbish", "of\x1b[1m"};
-	fake_own_group(fake, "/a.slice/x.service", 1000);
-	for (int only = 0; only < 2; only++) {
-		if (only)
-			config->targets.cgroup_attribute = NM_ATTRIBUTE_ONLY;
-		else
-			include("other");
-		for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++) {
-			fake_set_attribute(fake, "/a.slice", NULL);
-			fake_set_attribute(fake, "/a.slice/x.service", words[i]);
-			reconfigure();
-			interval();
-			assert_managed(101, false);
-			assert_int_equal(nm_roster_counts(roster).processes_observed, 0);
-			/* Users may restrict processes included by root to observing. */
-			fake_set_attribute(fake, "/a.slice", "on");
-			ten_seconds();
-			assert_managed(101, true);
-			assert_true(member(101)->only_watched ==
-				    (i != 1)); /* their "on" is ignored */
-		}
-	}
-}
+SCRIPT(test_only_root_includes_processes, "own_service 1000; include command other", ONLY_RESTRICTS,
+       "set attribute = only", ONLY_RESTRICTS)
 
 /* An attribute set by root expires when another user becomes owner of the directory. */
-TEST(test_an_attribute_expires_with_its_owner)
-{
-	include("other");
-	fake_set_attribute(fake, "/a.slice/x.service", "observe");
-	reconfigure();
-	interval();
-	assert_managed(101, true);
-	fake_own_group(fake, "/a.slice/x.service", 1000);
-	ten_seconds();
-	assert_managed(101, false);
-}
+SCRIPT(test_an_attribute_expires_with_its_owner,
+       "include command other; service observe; configure; run 0.5; managed 101",
+       "own_service 1000; run 0.5 10; unmanaged 101")
 
-TEST(test_ignore)
-{
-	fake_set_attribute(fake, "/a.slice", "off");
-	config->targets.cgroup_attribute = NM_ATTRIBUTE_IGNORE;
-	reconfigure();
-	interval();
-	assert_managed(101, true);
-	assert_int_equal(fake->attribute_reads, 0);
-}
+SCRIPT(test_ignore,
+       "slice off; set attribute = ignore; configure; run 0.5; managed 101; attribute_reads = 0")
 
 /* Eligibility by size is still required. */
-TEST(test_on_does_not_override_size)
-{
-	fake_get(fake, 100)->rss_kb = 1024;
-	fake_set_attribute(fake, "/a.slice", "on");
-	ten_seconds();
-	assert_managed(101, false);
-}
+SCRIPT(test_on_does_not_override_size, "set rss_kb 100 = 1024; slice on; run 0.5 10; unmanaged 101")
 
 /* A process that moves to another group is detected at its next check. */
-TEST(test_moved)
-{
-	fake_group(fake, "/off");
-	fake_set_attribute(fake, "/off", "off");
-	ten_seconds();
-	fake_move(fake, 100, "/off");
-	run_none(10);
-	interval();
-	assert_managed(101, false);
-}
+SCRIPT(test_moved,
+       "group /off; group_off /off; run 0.5 10; move 100 /off; idle 10; run 0.5; unmanaged 101")
 
 RUN_TESTS()

@@ -1,115 +1,122 @@
 /* SPDX-License-Identifier: MIT */
 /* The control group through every stage of the daemon, with policy "auto" in simulated time. */
-#define SET_UP open_pages
+#define SET_UP open_words
 #define TEAR_DOWN close_trial
 #include "../support/test.h"
 
-#include <math.h>
+#include "daemon_words.h"
 
-#include "dump_fixture.h"
-#include "page_daemon_fixture.h"
-
-static int close_trial(void **state);
+static int close_trial(void **state)
+{
+	shown_clear();
+	return world_close(state);
+}
 
 static struct nm_trial *group(void)
 {
 	return world.daemon.trial.group;
 }
 
+static struct nm_trial_conditions treated(void)
+{
+	return *nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED);
+}
+
+static const struct nm_process *process_1000(void)
+{
+	return nm_roster_process(world.daemon.pipeline.roster, 1000);
+}
+
+/* control 0.5: the share of processes that are left alone */
+ACTION(control, nm_trial_configure(group(), N(0), 0.05))
+ACTION(raise_now, nm_trial_raise(group(), N(0), world.fake->now_ns, 3600 * NM_NSEC_PER_SEC))
+ACTION(follow, nm_trial_stage_follow(&world.daemon, world.fake->now_ns))
+QUANTITY(raise_control, nm_command_raise_control(&world.daemon, U(0), U(1)))
+KNOB(since_ns, world.daemon.trial.since_ns)
+KNOB(control_percent, world.daemon.config->verify.control_percent)
+KNOB(dry_run_request, world.daemon.dry_run_request)
+NAMES(dry_run_request, {"begin", NM_DRY_RUN_BEGIN}, {"none", NM_DRY_RUN_NOT_REQUESTED})
+QUANTITY(left_alone, process_1000()->left_alone)
+QUANTITY(ran_s, treated().ran_s)
+QUANTITY(movable, state_of(step)->movable_cpus)
+QUANTITY(allowed, state_of(step)->input.allowed[U(1)])
+QUANTITY(fixed_on, state_of(step)->input.fixed_on[U(1)])
+
+static const char *shown_in(const char *section, const char *row, const char *name)
+{
+	show_document(nm_command_dump(&world.daemon), section);
+	return shown_text(row ? shown_row("pid", row) : 0, name);
+}
+
+TEXT(trial, shown_in("trial", NULL, step->word[0]))
+TEXT(explanation, shown_in("processes", "1000", "explanation"))
+TEXT(compared, shown_in("status", NULL, "compared_today"))
+
+static double trial_number(const char *name)
+{
+	show_document(nm_command_dump(&world.daemon), "trial");
+	return shown_number(0, name);
+}
+
+QUANTITY(shown, trial_number(step->word[0]))
+QUANTITY(shown_units, trial_number("managed_units") + trial_number("control_units"))
+
+static unsigned count_texts(const char *words)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_entries; i++)
+		count += strstr(world.entries[i].text, words) != NULL;
+	return count;
+}
+
+/* once WORDS, or never WORDS: the number of entries that contain them */
+static void assert_count(const struct step *step, unsigned expected)
+{
+	unsigned found = count_texts(step_rest(step));
+	if (found != expected)
+		script_fail(step, "found %u", found);
+}
+
+ACTION(once, assert_count(step, 1))
+ACTION(never, assert_count(step, 0))
+
 /* Processes of two threads, each over two nodes with its memory on one. */
-static void begin_some(unsigned count, double control_share)
-{
-	for (unsigned i = 0; i < count; i++) {
-		add_worker(1000 + 100 * i, (int)(2 * i), i);
-		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
-	}
-	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	world.balancing = -1;
-	world.daemon.machine.balancing = -1;
-	world.daemon.trial.since_ns = 0;
-	nm_trial_configure(group(), control_share, 0.05);
-	fake_sleep(world.fake, 60000);
-	world.daemon.last_tick_ns = world.fake->now_ns;
-}
+#define TWO                                                                                        \
+	"thread 1000 cpu0 node0; thread 1000 cpu3 node0; thread 1100 cpu2 node1; "                 \
+	"thread 1100 cpu5 node1; begin auto; set since_ns = 0; "
+#define FOUR "four_mixed_up; begin auto; set since_ns = 0; "
 
-static void begin_with(double control_share)
-{
-	begin_some(4, control_share);
-}
+/* ---- processes that are left alone ---- */
 
-static void live_s(double seconds)
-{
-	live((unsigned)(seconds / nm_loop_wakeup_s(&world.daemon)));
-}
+/* One may run on every node, and demands CPUs there. */
+#define COUNTS_AS_FREE(pid)                                                                        \
+	"home " pid " = none; reason " pid " = left-alone; allowed " pid " 0 = 1; allowed " pid    \
+	" 1 = 1; allowed " pid " 2 = 1; allowed " pid " 3 = 1; fixed_on " pid                      \
+	" 0 = 0; fixed_on " pid " 1 = 0; fixed_on " pid " 2 = 0; fixed_on " pid                    \
+	" 3 = 0; movable " pid " > 1.5"
 
-static struct nm_home_state *placed_of(uint32_t pid)
-{
-	struct nm_home_state *home_state = nm_home_state_find(nm_placement_of(&world.daemon), pid);
-	assert_non_null(home_state);
-	return home_state;
-}
+SCRIPT(control_gets_no_home_and_counts_as_free, FOUR "control 1; run 6s", COUNTS_AS_FREE("1000"),
+       COUNTS_AS_FREE("1100"), COUNTS_AS_FREE("1200"), COUNTS_AS_FREE("1300"),
+       "entries decision = 0; narrow = 0", "explanation ~ first ten minutes")
 
-static const char *explanation_of_1000(void)
-{
-	show_document(nm_command_dump(&world.daemon), "processes");
-	return shown_text(shown_row("pid", "1000"), "explanation");
-}
-
-TEST(control_gets_no_home_and_counts_as_free)
-{
-	begin_with(1);
-	live_s(6);
-	for (unsigned i = 0; i < 4; i++) {
-		const struct nm_home_state *one = placed_of(1000 + 100 * i);
-		assert_int_equal(one->home, -1);
-		assert_int_equal(one->reason, NM_PLACE_LEFT_ALONE);
-		/* It may run on every node, and demands CPUs there. */
-		for (unsigned k = 0; k < NODES; k++) {
-			assert_true(one->input.allowed[k]);
-			assert_true(one->input.fixed_on[k] == 0);
-		}
-		assert_true(one->movable_cpus > 1.5);
-	}
-	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_null(fake_trace(world.fake));
-	assert_non_null(strstr(explanation_of_1000(), "first ten minutes"));
-}
-
-TEST(control_ends_after_ten_minutes)
-{
-	begin_with(1);
-	live_s(590);
-	assert_int_equal(placed_of(1000)->home, -1);
-	live_s(30);
-	for (unsigned i = 0; i < 4; i++)
-		assert_in_range(placed_of(1000 + 100 * i)->home, 0, NODES - 1);
-}
+SCRIPT(control_ends_after_ten_minutes,
+       FOUR "control 1; run 590s; home 1000 = none; run 30s; home 1000 in 0..3; home 1100 in 0..3",
+       "home 1200 in 0..3; home 1300 in 0..3")
 
 /* Work that was decided about before the daemon was started is not comparable. */
-TEST(older_programs_take_no_part)
-{
-	begin_with(1);
-	world.daemon.trial.since_ns = world.fake->now_ns;
-	live_s(6);
-	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
-}
+SCRIPT(older_programs_take_no_part,
+       FOUR "control 1; keep now = now_ns; set since_ns = now; run 6s; home 1000 in 0..3")
 
-TEST(the_setting_ends_control)
-{
-	begin_with(1);
-	live_s(6);
-	nm_trial_configure(group(), 0, 0.05);
-	live_s(6);
-	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
-}
+SCRIPT(the_setting_ends_control, FOUR "control 1; run 6s; control 0; run 6s; home 1000 in 0..3")
+
+/* ---- programs ---- */
 
 /* Leaves 1000 alone until its program is tried again, in a day. */
-static void bar_program_of_1000(void)
+WORD(bar_program)
 {
-	const struct nm_process *process = nm_roster_process(world.daemon.pipeline.roster, 1000);
-	struct nm_trial_candidate one = {.domain = process->domain,
-					 .uid = process->uid,
-					 .comm = process->comm,
+	struct nm_trial_candidate one = {.domain = process_1000()->domain,
+					 .uid = process_1000()->uid,
+					 .comm = process_1000()->comm,
 					 .start_ticks = 1,
 					 .takes_part = true};
 	uint64_t now_ns = world.fake->now_ns;
@@ -124,45 +131,27 @@ static void bar_program_of_1000(void)
 	}
 }
 
-TEST(a_slower_program_loses_its_homes)
+/* Others keep their homes. */
+SCRIPT(a_slower_program_loses_its_homes,
+       FOUR "control 1e-12; run 6s; home 1000 in 0..3; bar_program; run 3s; home 1000 = none",
+       "home 1100 in 0..3; assignments = 6", "once  left alone for 1 d: 100 % more elapsed time",
+       "explanation ~ slower when managed")
+
+static uint64_t barred_until(void)
 {
-	begin_with(1e-12);
-	live_s(6);
-	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
-	bar_program_of_1000();
-	live_s(3);
-	assert_int_equal(placed_of(1000)->home, -1);
-	/* Others keep their homes. */
-	assert_in_range(placed_of(1100)->home, 0, NODES - 1);
-	assert_int_equal(nm_assignments_count(world.daemon.pipeline.assignments), 6);
-	unsigned reports = 0;
-	for (size_t i = 0; i < world.nr_entries; i++)
-		reports += strstr(world.entries[i].text,
-				  " left alone for 1 d: 100 % more elapsed time") != NULL;
-	assert_int_equal(reports, 1);
-	assert_non_null(strstr(explanation_of_1000(), "slower when managed"));
+	return nm_trial_program(group(), process_1000()->domain, process_1000()->uid,
+				process_1000()->comm)
+		->barred_until_ns;
 }
 
-static void tick_trial_at(uint64_t now_ns)
-{
-	nm_trial_stage_tick(&world.daemon, NULL, 0, now_ns);
-}
+ACTION(tick_before, nm_trial_stage_tick(&world.daemon, NULL, 0, barred_until() - 1))
+ACTION(tick_at_end, nm_trial_stage_tick(&world.daemon, NULL, 0, barred_until()))
 
-TEST(a_program_that_is_tried_again_is_managed_again)
-{
-	begin_with(1e-12);
-	live_s(6);
-	bar_program_of_1000();
-	live_s(3);
-	const struct nm_process *process = nm_roster_process(world.daemon.pipeline.roster, 1000);
-	const struct nm_trial_program *program =
-		nm_trial_program(group(), process->domain, process->uid, process->comm);
-	assert_true(process->left_alone);
-	tick_trial_at(program->barred_until_ns - 1);
-	assert_true(process->left_alone);
-	tick_trial_at(program->barred_until_ns);
-	assert_false(process->left_alone);
-}
+SCRIPT(a_program_that_is_tried_again_is_managed_again,
+       FOUR "control 1e-12; run 6s; bar_program; run 3s; left_alone = 1; tick_before",
+       "left_alone = 1; tick_at_end; left_alone = 0")
+
+/* ---- the cost of readings ---- */
 
 /* Draws processes that have ended: each is dropped when it is read. */
 static size_t left_after_a_tick(unsigned count, double budget_s)
@@ -183,59 +172,38 @@ static size_t left_after_a_tick(unsigned count, double budget_s)
 		placement->budget_s = budget_s;
 		placement->spent_ns = nm_own_loop_ns(&world.daemon);
 	}
-	tick_trial_at(world.fake->now_ns);
+	nm_trial_stage_tick(&world.daemon, NULL, 0, world.fake->now_ns);
 	return count - (before - nm_trial_processes(group(), &processes));
 }
 
+QUANTITY(left_of, left_after_a_tick(U(0), N(1)))
+QUANTITY(budget_max_s, NM_BUDGET_MAX_S)
+QUANTITY(has_placement, nm_placement_of(&world.daemon) != NULL)
+ACTION(tick_now, nm_trial_stage_tick(&world.daemon, NULL, 0, world.fake->now_ns))
+
 /* SECURITY: control-group */
-TEST(readings_come_from_the_budget_of_examinations)
-{
-	begin_with(0.5);
-	live_s(6);
-	size_t left = left_after_a_tick(500, -1);
-	assert_in_range(left, 500 - 100, 499);
-	for (unsigned i = 0; i < 10; i++)
-		tick_trial_at(world.fake->now_ns);
-	assert_int_equal(left_after_a_tick(500, NM_BUDGET_MAX_S), 0);
-}
+SCRIPT(readings_come_from_the_budget_of_examinations,
+       FOUR "control 0.5; run 6s; left_of 500 -1 in 400..499", "each 10: tick_now",
+       "keep most = budget_max_s; left_of 500 most = 0")
 
 /* With other policies, too. */
-TEST(readings_are_limited_without_examinations)
-{
-	begin_with(0.5);
-	world.daemon.config->threads.policy = NM_POLICY_LBMA;
-	assert_null(nm_placement_of(&world.daemon));
-	assert_in_range(left_after_a_tick(500, 0), 500 - 100, 499);
-}
+SCRIPT(readings_are_limited_without_examinations,
+       FOUR "control 0.5; set policy = lbma; has_placement = 0; left_of 500 0 in 400..499")
 
-TEST(status_shows_the_comparison)
-{
-	begin_with(0.5);
-	world.daemon.config->verify.control_percent = 50;
-	live_s(6);
-	show_document(nm_command_dump(&world.daemon), "status");
-	assert_non_null(strstr(shown_text(0, "compared_today"), "no comparison: 0 managed units"));
-}
+/* ---- results ---- */
 
-TEST(a_trial_shows_what_else_differs)
-{
-	begin_some(2, 0);
-	nm_trial_raise(group(), 0.5, world.fake->now_ns, 3600 * NM_NSEC_PER_SEC);
-	live_s(60);
-	show_document(nm_command_dump(&world.daemon), "trial");
-	assert_true(shown_number(0, "managed_local") > 0.9);
-	assert_true(shown_number(0, "control_local") < 0.6);
-	assert_true(shown_number(0, "managed_distance") < shown_number(0, "control_distance"));
-	assert_true(nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED)->ran_s > 0);
-}
+SCRIPT(status_shows_the_comparison, FOUR
+       "control 0.5; set control_percent = 50; run 6s; compared ~ no comparison: 0 managed units")
 
-/* Of a few units the change may be anything. */
-TEST(without_an_interval_no_change_is_shown)
+SCRIPT(a_trial_shows_what_else_differs,
+       TWO "control 0; raise_now 0.5; run 60s; shown managed_local > 0.9",
+       "shown control_local < 0.6; keep near = shown managed_distance",
+       "shown control_distance > near; ran_s > 0")
+
+/* nineteen units, of a few of which the change may be anything */
+WORD(few_units)
 {
 	struct nm_trial_difference found;
-	begin_with(0);
-	live_s(2);
-	nm_trial_raise(group(), 0.5, world.fake->now_ns, 3600 * NM_NSEC_PER_SEC);
 	for (uint32_t pid = 9000; pid < 9019; pid++) {
 		const struct nm_trial_candidate one = {.pid = pid,
 						       .parent = 100000 + pid,
@@ -246,103 +214,47 @@ TEST(without_an_interval_no_change_is_shown)
 		nm_trial_process_ended(group(), pid, world.fake->now_ns + pid);
 	}
 	assert_true(nm_trial_result(group(), NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
-	show_document(nm_command_dump(&world.daemon), "trial");
-	assert_true(shown_number(0, "managed_units") + shown_number(0, "control_units") == 19);
-	assert_null(shown_value(0, "cpu_change"));
-	assert_null(shown_value(0, "elapsed_change"));
 }
 
-TEST(a_raised_share_ends)
+SCRIPT(without_an_interval_no_change_is_shown, FOUR "control 0; run 2s; raise_now 0.5; few_units",
+       "shown_units = 19; trial cpu_change = none; trial elapsed_change = none")
+
+/* ---- trials ---- */
+
+static bool has_programs(void)
 {
-	begin_with(0);
-	live_s(2);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 10, 50), -EINVAL);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 51), -EINVAL);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
 	show_document(nm_command_dump(&world.daemon), "trial");
-	assert_shown(0, "remaining_s", "3600");
-	assert_shown(0, "drawing", "true");
-	assert_true(json_is_array(shown_value(0, "programs")));
-	assert_int_equal(nm_command_raise_control(&world.daemon, 0, 0), 0);
-	show_document(nm_command_dump(&world.daemon), "trial");
-	assert_shown(0, "remaining_s", "0");
+	return json_is_array(shown_value(0, "programs"));
 }
 
-static unsigned entries_of_trial(const char *text)
-{
-	unsigned count = 0;
-	for (size_t i = 0; i < world.nr_entries; i++)
-		count += world.entries[i].message == NM_MESSAGE_TRIAL &&
-			 strstr(world.entries[i].text, text) != NULL;
-	return count;
-}
+QUANTITY(has_programs, has_programs())
 
-static void begin_trial(void)
-{
-	begin_with(0);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 11, 50), 0);
-	assert_int_equal(entries_of_trial("Trial: 50 % of the processes left alone for 11 min, "
-					  "drawn in the first 1"),
-			 1);
-}
+SCRIPT(a_raised_share_ends,
+       FOUR "control 0; run 2s; raise_control 10 50 = EINVAL; raise_control 60 51 = EINVAL",
+       "raise_control 60 50 = 0; trial remaining_s = 3600; trial drawing = true; has_programs = 1",
+       "raise_control 0 0 = 0; trial remaining_s = 0")
+
+#define TRIAL                                                                                      \
+	FOUR "control 0; raise_control 11 50 = 0; once Trial: 50 % of the processes left alone "   \
+	     "for 11 min, drawn in the first 1; "
 
 /* Also if nobody asks for its result. */
-TEST(a_trial_ends_after_its_time)
-{
-	begin_trial();
-	live_s(11 * 60 - 30);
-	assert_int_equal(entries_of_trial("Trial ended"), 0);
-	live_s(60);
-	assert_int_equal(entries_of_trial("Trial ended: no comparison: "), 1);
-	live_s(60);
-	assert_int_equal(entries_of_trial("Trial ended"), 1);
-}
+SCRIPT(a_trial_ends_after_its_time,
+       TRIAL "run 630s; never Trial ended; run 60s; once Trial ended: no comparison: ",
+       "run 60s; once Trial ended")
 
-TEST(a_second_trial_keeps_the_results)
-{
-	begin_trial();
-	live_s(10);
-	const struct nm_trial_conditions before =
-		*nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED);
-	assert_true(before.ran_s > 0);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 20), -EBUSY);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
-	assert_true(nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED)->ran_s >=
-		    before.ran_s);
-	show_document(nm_command_dump(&world.daemon), "trial");
-	assert_shown(0, "remaining_s", "3600");
-	assert_int_equal(entries_of_trial("Trial ended"), 0);
-}
+SCRIPT(a_second_trial_keeps_the_results,
+       TRIAL "run 10s; keep before = ran_s; ran_s > 0; raise_control 60 20 = EBUSY",
+       "raise_control 60 50 = 0; ran_s >= before; trial remaining_s = 3600; never Trial ended")
 
-TEST(a_dry_run_ends_a_trial_and_begins_none)
-{
-	begin_trial();
-	world.daemon.dry_run_request = NM_DRY_RUN_BEGIN;
-	live_s(2);
-	assert_int_equal(entries_of_trial("Trial ended early (dry run)"), 1);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), -EROFS);
-	world.daemon.dry_run_request = NM_DRY_RUN_NOT_REQUESTED;
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
-}
+SCRIPT(a_dry_run_ends_a_trial_and_begins_none,
+       TRIAL "set dry_run_request = begin; run 2s; once Trial ended early (dry run)",
+       "raise_control 60 50 = EROFS; set dry_run_request = none; raise_control 60 50 = 0")
 
 /* With one node, or a policy that moves nothing. */
-TEST(a_trial_needs_something_to_compare)
-{
-	begin_with(0);
-	live_s(2);
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), -EOPNOTSUPP);
-	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	nm_trial_stage_follow(&world.daemon, world.fake->now_ns);
-	assert_int_equal(entries_of_trial("Trial ended early (threads.policy = none)"), 1);
-}
-
-static int close_trial(void **state)
-{
-	shown_clear();
-	return world_close(state);
-}
+SCRIPT(a_trial_needs_something_to_compare,
+       FOUR "control 0; run 2s; set policy = none; raise_control 60 50 = EOPNOTSUPP",
+       "set policy = auto; raise_control 60 50 = 0; set policy = none; follow",
+       "once Trial ended early (threads.policy = none)")
 
 RUN_TESTS()
