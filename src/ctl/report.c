@@ -185,7 +185,7 @@ json_t *nm_report_compose(const struct nm_report_source *source, bool names)
 {
 	json_t *report = nm_must(json_pack("{sisb}", "report", REPORT_VERSION, "names", names));
 	if (source->kernel) {
-		/* What follows the number may be the name of a company or of a host. */
+		/* The text behind the number may be the name of a company or of a host. */
 		size_t length = strspn(source->kernel, "0123456789.");
 		nm_must_do(
 			json_object_set_new(report, "kernel",

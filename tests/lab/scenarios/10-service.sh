@@ -76,7 +76,13 @@ check "the shipped file is valid" numa-migrd --check-config
 check_equal "it is a conffile" "$CONF" "$(dpkg-query -W -f '${Conffiles}' numa-migrd | awk '{ print $1 }')"
 check "perf_event_paranoid is the kernel's own" [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ]
 
+# The guest may not have numad.
+printf '[Service]\nExecStart=/bin/sleep infinity\n' >/run/systemd/system/numad.service
+systemctl daemon-reload
+systemctl start numad
 check "it starts" systemctl start numa-migrd
+check "which stops numad" fails systemctl --quiet is-active numad
+rm /run/systemd/system/numad.service
 check "systemctl status reports that it runs" systemctl --no-pager status numa-migrd
 pid=$(daemon_pid)
 check_equal "it does not run as root" numa-migrd "$(ps -o user:20= -p "$pid" | tr -d ' ')"
