@@ -62,13 +62,6 @@ encoded_in() { # UNIT
 	systemctl daemon-reload
 }
 
-# Files that the package left, including its runtime directory and state.
-leftovers() {
-	find / -xdev \( -path /lab -o -path /var/lab -o -path /proc -o -path /sys \) -prune \
-		-o -name '*numa-migr*' -print -o -name '*numamigr*' -print 2>/dev/null
-	find /run -name '*numa-migr*' -print
-}
-
 check "the installed package asks for nothing that is missing" dpkg -i "$PACKAGE"
 cp "$CONF" /var/lab/shipped.conf
 begin
