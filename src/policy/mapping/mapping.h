@@ -35,7 +35,7 @@ struct nm_mapping {
  * Computes a placement of the graph's threads. Equivalent places are renamed so that most threads
  * stay. Threads placed on CPUs outside their affinities are moved as near to their partners as
  * possible without crowding. `gain` is mapping_gain. Returns 0; -ENODATA: no thread has a usable
- * CPU; -ENOMEM for failures of Scotch, which reports no reason. Called once per
+ * CPU; -ELIBACC: Scotch cannot be loaded; -ENOMEM for failures of Scotch, which reports no reason. Called once per
  * placement period.
  */
 int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affinity_graph *graph,
