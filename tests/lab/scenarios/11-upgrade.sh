@@ -60,7 +60,7 @@ not_moved() { [[ $(masks_of "$free" | cut -d' ' -f2 | sort -u) == 0-7 ]]; }
 
 # ---- the shipped configuration ----
 
-# What the kernel changes itself is left out.
+# Without the one that the kernel changes itself.
 sysctls() { sysctl -a 2>/dev/null | grep -E '^(kernel\.(numa|perf|sched)|vm\.)' | grep -v max_sample_rate; }
 
 affinities() { sed -n 's/^Cpus_allowed_list:\t//p' /proc/[0-9]*/task/[0-9]*/status 2>/dev/null | sort -u; }
