@@ -120,8 +120,12 @@ check_equal "in the end every mask is the original one" 0-7 "$(masks_of "$lent" 
 
 systemctl disable --quiet numa-migrd
 kill "$lent" "$free"
+edited=/etc/systemd/system/numa-migrd.service # as "systemctl edit --full" makes it
+cp "$(systemctl show -P FragmentPath numa-migrd)" "$edited"
 check "purge" dpkg --purge numa-migrd
-check_equal "purge leaves nothing" '' "$(leftovers)"
+check_equal "purge leaves an edited unit, and nothing else" "$edited" "$(leftovers)"
+rm -f "$edited"
+systemctl daemon-reload
 
 before=$(sysctls) masks=$(affinities)
 mark_journal
