@@ -69,7 +69,7 @@ static const char options_text[] =
 	"      --memory SIZE     place: memory, in MB or with K, M, G or T\n"
 	"      --permanent       set the attribute at every start, too\n"
 	"      --report FILE     doctor: write a report of this machine, without names\n"
-	"      --names           doctor --report: with names\n"
+	"      --names           doctor: write the report with names\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"
