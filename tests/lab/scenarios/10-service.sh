@@ -19,6 +19,8 @@ exposure() { # UNIT: the score of systemd-analyze security
 
 ALL_ENCODED='Encoded by libpfm4: 10; by raw value: 0; not encoded: 0.'
 
+maps_scotch() { grep -q libscotch "/proc/$pid/maps"; }
+
 balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
 
 # As the helper sees it, which lets no program be executed: there is no way in.
@@ -102,6 +104,11 @@ echo 'parameters: { general: { interval_s = 2; }; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
 check "the journal has an entry" wait_for 5 has_entry KIND=reload
 check "it is the same process" main_pid_kept
+
+check "Scotch is not loaded without policy kmaf" fails maps_scotch
+echo 'threads: { policy = "kmaf"; };' >"$CONF"
+check "policy kmaf is taken" systemctl reload numa-migrd
+check "and loads Scotch in the sandbox" wait_for 5 maps_scotch
 
 balancing 0
 echo 'parameters: { sampling: { inject = "numa_balancing"; }; };' >"$CONF"
