@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -16,6 +17,7 @@
 enum treatment {
 	LEFT_OUT,
 	WORD,	   /* from a list of the service: kept */
+	RESULT,	   /* of known words only: kept */
 	CPU_LIST,  /* kept */
 	NUMBERED,  /* replaced by the kind of its name, and a number */
 	VARIABLES, /* NAME=value lines, of which those with a number are kept */
@@ -26,15 +28,25 @@ static const struct rule {
 	enum treatment treatment;
 	const char *kind;
 } rules[] = {
-	{"comm", NUMBERED, "program"}, {"partner_comm", NUMBERED, "program"},
-	{"unit", NUMBERED, "unit"},    {"uid", NUMBERED, "user"},
-	{"fields", VARIABLES, NULL},   {"cpus", CPU_LIST, NULL},
-	{"version", WORD, NULL},       {"source", WORD, NULL},
-	{"policy", WORD, NULL},	       {"selection", WORD, NULL},
-	{"dtas", WORD, NULL},	       {"state", WORD, NULL},
-	{"reason", WORD, NULL},	       {"steer", WORD, NULL},
-	{"kind", WORD, NULL},	       {"result", WORD, NULL},
-	{"verdict", WORD, NULL},       {"figure", WORD, NULL},
+	{"comm", NUMBERED, "program"},
+	{"partner_comm", NUMBERED, "program"},
+	{"unit", NUMBERED, "unit"},
+	{"uid", NUMBERED, "user"},
+	{"compared_today", RESULT, NULL},
+	{"fields", VARIABLES, NULL},
+	{"cpus", CPU_LIST, NULL},
+	{"version", WORD, NULL},
+	{"source", WORD, NULL},
+	{"policy", WORD, NULL},
+	{"selection", WORD, NULL},
+	{"dtas", WORD, NULL},
+	{"state", WORD, NULL},
+	{"reason", WORD, NULL},
+	{"steer", WORD, NULL},
+	{"kind", WORD, NULL},
+	{"result", RESULT, NULL},
+	{"verdict", WORD, NULL},
+	{"figure", WORD, NULL},
 };
 
 static const struct rule *rule_of(const char *field)
@@ -67,11 +79,41 @@ static bool consists_of(const char *text, const char *characters)
 	return text[strspn(text, characters)] == '\0';
 }
 
-/* A name of a program that the daemon wrote in place of a word would have to look like one. */
+/* Only fields whose text is from a list get here; anything else than a word is an error. */
 static bool is_word(const char *text)
 {
 	return strlen(text) <= WORD_LENGTH &&
 	       consists_of(text, "abcdefghijklmnopqrstuvwxyz0123456789.+_-");
+}
+
+/* The words of nm_trial_describe(), and of the results of decisions. */
+static const char *const vocabulary[] = {
+	"a",	"alone",      "and",	 "applied", "are",    "asked",	 "at",	 "comparison",
+	"cpu",	"difference", "dry",	 "each",    "fewer",  "found",	 "in",	 "least",
+	"left", "machine",    "managed", "more",    "needed", "no",	 "of",	 "on",
+	"one",	"process",    "refused", "run",	    "same",   "seconds", "than", "the",
+	"to",	"typical",    "units",	 "used",
+};
+
+static bool is_known_word(const char *word, size_t length)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(vocabulary); i++)
+		if (strlen(vocabulary[i]) == length &&
+		    strncasecmp(vocabulary[i], word, length) == 0)
+			return true;
+	return false;
+}
+
+static bool has_known_words(const char *text)
+{
+	static const char between[] = " 0123456789+-.,:;()%";
+	for (text += strspn(text, between); *text; text += strspn(text, between)) {
+		size_t length = strcspn(text, between);
+		if (!is_known_word(text, length))
+			return false;
+		text += length;
+	}
+	return true;
 }
 
 /* Keeps "NAME=12.5" and "NAME=-3 %", so that the values of a decision are in the report. */
@@ -99,6 +141,8 @@ static json_t *clean_text(json_t *known, const struct rule *rule, const char *te
 	switch (rule->treatment) {
 	case WORD:
 		return is_word(text) ? nm_must(json_string(text)) : NULL;
+	case RESULT:
+		return has_known_words(text) ? nm_must(json_string(text)) : NULL;
 	case CPU_LIST:
 		return consists_of(text, "0123456789,-") ? nm_must(json_string(text)) : NULL;
 	case NUMBERED:

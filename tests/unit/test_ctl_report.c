@@ -3,6 +3,7 @@
 #include "../support/test.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "../../src/ctl/report.h"
 #include "numa-migrd/fields.h"
+#include "numa-migrd/trial.h"
 
 #define SECRET "secretd"
 
@@ -137,6 +139,27 @@ TEST(a_word_that_is_a_sentence_is_left_out)
 			  "secretd/period=97/");
 	nm_autofree char *text = text_of(document, false);
 	assert_null(strstr(text, SECRET));
+}
+
+/* Every sentence that the service writes about the control group is kept. */
+TEST(the_result_of_a_comparison_is_in_the_report)
+{
+	const struct nm_trial_difference differences[] = {
+		{.mean = 0.1, .half = (double)NAN, .units = {12, 3}},
+		{.mean = 0.1, .half = 0.2, .units = {120, 30}},
+		{.mean = 0.3, .half = 0.2, .units = {120, 30}},
+		{.mean = -0.3, .half = 0.2, .units = {120, 30}},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(differences); i++) {
+		char sentence[NM_TRIAL_TEXT_BYTES];
+		nm_trial_describe(&differences[i], sentence, sizeof(sentence));
+		nm_auto(json_decrefp) json_t *document =
+			json_pack("{s{ss} s{ss}}", "trial", "result", sentence, "status",
+				  "compared_today", sentence);
+		const struct nm_report_source source = {.document = document};
+		nm_auto(json_decrefp) json_t *report = nm_report_compose(&source, false);
+		assert_true(json_equal(json_object_get(report, "service"), document));
+	}
 }
 
 /* ---- the file ---- */
