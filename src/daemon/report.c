@@ -184,8 +184,8 @@ void nm_report_config_warnings(struct nm_daemon *daemon)
 	if (daemon->config->threads.policy == NM_POLICY_KMAF &&
 	    nm_kmaf_check(NULL, error, sizeof(error)) < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "Policy kmaf moves no threads, because the library Scotch is missing "
-			  "(%s): install it, or set another threads.policy",
+			  "Policy kmaf needs the library Scotch (%s): install it, or set another "
+			  "threads.policy",
 			  error);
 }
 
