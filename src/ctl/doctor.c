@@ -8,9 +8,9 @@
 
 #include "cell.h"
 #include "ctl.h"
+#include "field_report.h"
 #include "nodes.h"
 #include "numa-migrd/file.h"
-#include "report.h"
 #include "show_findings.h"
 
 #define PATIENCE_US (2ULL * 1000 * 1000)

@@ -12,7 +12,7 @@
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 #define THREADS_MOST 128U
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "hierarchy.h"
-#include "numa-migrd/policy.h"
+#include "policy/policy.h"
 
 #define LOAD_UNIT 100 /* load of one CPU */
 #define LOAD_MAX (16 * LOAD_UNIT)

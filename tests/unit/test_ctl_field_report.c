@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/ctl/report.h"
-#include "numa-migrd/fields.h"
-#include "numa-migrd/trial.h"
+#include "../../src/ctl/field_report.h"
+#include "policy/trial.h"
+#include "report/fields.h"
 
 #define SECRET "secretd"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report.h"
+#include "field_report.h"
 
 #include <fcntl.h>
 #include <string.h>

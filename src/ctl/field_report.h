@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The report that an administrator sends from a real machine (docs/field-reports.md). */
-#ifndef NM_CTL_REPORT_H
-#define NM_CTL_REPORT_H
+#ifndef NM_CTL_FIELD_REPORT_H
+#define NM_CTL_FIELD_REPORT_H
 
 #include <jansson.h>
 #include <stdbool.h>
