@@ -135,7 +135,7 @@ struct nm_rng {
 /* Fills the state from one 64-bit seed (with splitmix64, so that 0 is a valid seed). */
 void nm_rng_seed(struct nm_rng *rng, uint64_t seed);
 
-/* Returns 64 uniform bits and advances the generator. Called by the policies. */
+/* Returns 64 uniform bits and advances the generator. */
 uint64_t nm_rng_next(struct nm_rng *rng);
 
 /* Returns a uniform value in [0, 1) with a resolution of 53 bits. */

@@ -258,8 +258,7 @@ struct nm_config_files {
  * Reads the file and the drop-ins *.conf of the folder in the order of their names, and parses
  * them: at most 64 drop-ins, and 1 MiB in all. Also returns the negative errno of open or read, or
  * the error of nm_open_trusted() if the folder or a file is not what only root or `owner` can have
- * written; `errors` describes it. One bad file refuses the whole. Called by daemon, helper and
- * numa-migrctl.
+ * written; `errors` describes it. One bad file refuses the whole.
  */
 int nm_config_load(const struct nm_config_files *files, uid_t owner,
 		   struct nm_config_errors *errors, struct nm_config **ret);
@@ -271,8 +270,7 @@ struct nm_config_value {
 	const char *place;		  /* "file:line"; NULL: the default */
 	bool parameter;
 };
-/* Describes the setting or parameter of this index. Returns false after the last one. Called by
- * numa-migrctl. */
+/* Describes the setting or parameter of this index. Returns false after the last one. */
 bool nm_config_show(const struct nm_config *config, size_t index, struct nm_config_value *ret);
 
 /* Returns the default values, which an empty file also selects. */
@@ -280,8 +278,7 @@ int nm_config_default(struct nm_config **ret);
 void nm_config_free(struct nm_config *config);
 NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
 
-/* Returns whether the text is a possible libpfm4 event name within the length limit. Used by the
- * parser and the event encoder. Pure. */
+/* Returns whether the text is a possible libpfm4 event name within the length limit. Pure. */
 bool nm_config_is_event(const char *text);
 
 /* Returns whether pages are migrated by the accesses to them: all, or with "auto" those of
@@ -334,11 +331,11 @@ struct nm_target_subject {
 	uint32_t uid;
 };
 
-/* Returns the first of the patterns that matches, or NULL. Pure. Used by the task table. */
+/* Returns the first of the patterns that matches, or NULL. Pure. */
 const struct nm_target *nm_config_find(const struct nm_target_list *list,
 				       const struct nm_target_subject *subject);
 
-/* Returns whether one of the patterns that name a command matches. Pure. Used by the task table. */
+/* Returns whether one of the patterns that name a command matches. Pure. */
 bool nm_config_names_command(const struct nm_target_list *list,
 			     const struct nm_target_subject *subject);
 

@@ -109,8 +109,7 @@ struct nm_platform_ops {
 	 * read_attribute reads an extended attribute (xattr(7)) of an open directory, without a
 	 * terminating NUL, and returns its length; -ENODATA if there is none, -ERANGE if it is
 	 * longer than size, -EOPNOTSUPP if the file system has no attributes. owner reports which
-	 * users could have set the attribute. Called by the control of processes through cgroup
-	 * attributes (tasks.h).
+	 * users could have set the attribute.
 	 */
 	ssize_t (*read_attribute)(struct nm_platform *platform, int directory, const char *name,
 				  void *buffer, size_t size);
@@ -124,14 +123,14 @@ struct nm_platform_ops {
 	/*
 	 * Opens one event of the fixed list on one CPU, disabled and close-on-exec, either directly
 	 * or, if the kernel denies access (perf_event_paranoid 3), through the root helper. Returns
-	 * the fd. Called by the sample stage.
+	 * the fd.
 	 */
 	int (*event_open)(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
 			  uint64_t period);
 	/*
 	 * Lists the hardware events of this machine that match `selection`, best first within a
 	 * kind. A listed event may still fail to open or to count. -ENOENT, -EINVAL: selection.pmu
-	 * is unknown or malformed. Called by the sample stage.
+	 * is unknown or malformed.
 	 */
 	int (*hardware_list)(struct nm_platform *platform,
 			     const struct nm_event_selection *selection, struct nm_event_list *ret);
@@ -153,8 +152,8 @@ struct nm_platform_ops {
 	/*
 	 * Submits a query about the memory of another process; the answer may take long or never
 	 * arrive. The ticket is never 0. -ESRCH: the process has exited, or its PID was reused;
-	 * -EAGAIN: the limit of pending queries is reached; or the negative errno of
-	 * examining the process. Called by the sample stage, balance and the task table.
+	 * -EAGAIN: the limit of pending queries is reached; or the negative errno of examining the
+	 * process.
 	 */
 	int (*memory_query)(struct nm_platform *platform, const struct nm_memory_query *question,
 			    uint64_t *ret_ticket);
@@ -168,7 +167,7 @@ struct nm_platform_ops {
 	 * A descriptor that is readable when queries or the call of the mover can advance, and the
 	 * function that advances queries: it receives results, and abandons calls that have missed
 	 * their deadline. It never waits. memory_poll advances queries too. NULL: everything is
-	 * answered at once. Called by the main loop.
+	 * answered at once.
 	 */
 	int (*query_fd)(struct nm_platform *platform);
 	void (*query_progress)(struct nm_platform *platform);
@@ -206,7 +205,7 @@ struct nm_platform_ops {
 	/*
 	 * worker_news returns true and one process that has missed a deadline since the last call
 	 * (worker.h). worker_counts returns how many workers were abandoned. NULL if the platform
-	 * has no workers. Called by the tick.
+	 * has no workers.
 	 */
 	bool (*worker_news)(struct nm_platform *platform, struct nm_worker_news *ret);
 	void (*worker_counts)(struct nm_platform *platform, struct nm_worker_counts *ret);
@@ -253,7 +252,7 @@ struct nm_platform_options {
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
 
 /* Creates a platform with the operations on files and the clock only; the others are NULL. Errors:
- * the negative errno of opening the root. Called by numa-migrctl. */
+ * the negative errno of opening the root. */
 int nm_platform_files_new(const char *root_path, struct nm_platform **ret);
 static inline void nm_platform_free(struct nm_platform *platform)
 {
@@ -312,8 +311,7 @@ void nm_asker_answer(struct nm_asker *asker, struct nm_memory_answer *answer, ui
  * take effect later: sched_setaffinity(2) on the thread in the last line of its ledger.
  *
  * Returns 0; -EBUSY if the holder may still run, or if that cannot be determined because it is in
- * another PID namespace; or another negative errno. Part of platform/. Called at start and by
- * --restore.
+ * another PID namespace; or another negative errno. Part of platform/.
  */
 int nm_lock_take(int directory, int proc_fd, int *ret);
 

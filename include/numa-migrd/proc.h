@@ -166,7 +166,7 @@ int nm_proc_read_status_in(struct nm_platform *platform, int directory, uint64_t
 /*
  * The same for programs without the operations table, such as the worker and the helper: `path` is
  * relative to `directory`, a descriptor. Returns 0, -ESRCH if the thread has exited, -EINVAL, or
- * another negative errno. Called by everything that verifies whose descriptor or number it has.
+ * another negative errno.
  */
 int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret);
 /* The path in the unified hierarchy, allocated. Returns 0, -ESRCH or -ENODATA (no such
@@ -188,7 +188,7 @@ struct nm_proc_schedstat {
 };
 
 /* Reads /proc/PID/task/TID/schedstat. Returns 0, -ENODATA if the kernel does not provide it, or
- * another negative errno. Called by the tick. */
+ * another negative errno. */
 int nm_proc_read_schedstat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 			   struct nm_proc_schedstat *ret);
 
@@ -242,7 +242,7 @@ uint64_t nm_proc_domain_here(uint32_t uid, const char *cgroup);
 
 struct nm_cgroups;
 
-/* Creates a reader. The platform must outlive it. Called by moves, task table and placement. */
+/* Creates a reader. The platform must outlive it. */
 struct nm_cgroups *nm_cgroups_new(struct nm_platform *platform);
 void nm_cgroups_free(struct nm_cgroups *cgroups);
 NM_DEFINE_CLEANUP(struct nm_cgroups, nm_cgroups_free);
@@ -322,7 +322,7 @@ uint64_t nm_node_memory_available(const struct nm_node_memory *memory,
 				  const struct nm_watermarks *watermarks, double keep_free);
 
 /* The same for the node with the kernel's number os_id, read now. Returns 0, -EINVAL or another
- * negative errno. Called by placement and mover. */
+ * negative errno. */
 int nm_node_available_read(struct nm_platform *platform, unsigned os_id,
 			   const struct nm_watermarks *watermarks, double keep_free,
 			   uint64_t *ret_bytes);
@@ -368,7 +368,7 @@ struct nm_reclaim_watch {
  * Returns true if reclaim has harmed programs within the last second, and the node with the
  * kernel's number os_id has less free memory than its high watermark, below which it is reclaimed.
  * Nothing should then be moved to it. The kernel counts reclaim per machine (per node only since
- * Linux 7.0). Called by placement and mover.
+ * Linux 7.0).
  */
 bool nm_node_is_reclaimed(struct nm_platform *platform, struct nm_reclaim_watch *watch,
 			  unsigned os_id, uint64_t now_ns);
@@ -426,8 +426,7 @@ struct nm_program_search {
 /*
  * Searches the next piece of the text, which may begin and end within a line, for the program,
  * which the kernel maps below its libraries: the first mapping of a file. Unlike the link
- * /proc/PID/exe, this file does not need a path to be followed. Pure. Called by the platform for
- * queries of the task table.
+ * /proc/PID/exe, this file does not need a path to be followed. Pure.
  */
 void nm_program_search(struct nm_program_search *search, const char *text, size_t length);
 
@@ -443,7 +442,7 @@ struct nm_other {
 
 typedef void nm_other_found(void *context, const struct nm_other *other, uint32_t pid);
 /* Reports each of these programs that runs, by one of its processes, because any user may start
- * many. Called by the daemon at start. */
+ * many. */
 void nm_others_find(struct nm_platform *platform, nm_other_found *report, void *context);
 
 #endif

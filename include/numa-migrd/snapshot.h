@@ -155,7 +155,7 @@ struct nm_snapshot_input {
 /*
  * Builds a snapshot from copies of the input, except for the topology and the CPU sets, which must
  * outlive it. A member without metrics is included without a main node. Returns 0, or -ERANGE for a
- * pid above PID_MAX_LIMIT. Called by the tick.
+ * pid above PID_MAX_LIMIT.
  */
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
 void nm_snapshot_free(struct nm_snapshot *snapshot);
@@ -229,8 +229,7 @@ struct nm_column {
 };
 
 /* Moves each cell to the index of its thread or process in the snapshot. Cells of tasks that are
- * not in it are cleared, those of new tasks initialized. Called by a stage before it uses the
- * column in an interval. */
+ * not in it are cleared, those of new tasks initialized. */
 void nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot);
 void nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot);
 

@@ -90,11 +90,10 @@ struct nm_topology {
 };
 
 /*
- * Loads the topology. Returns 0, or -ENOENT or -EINVAL (source missing or unreadable). On
- * failure `error` (error_size bytes) gets one sentence with place and remedy. A machine without
- * NUMA has one node. The caller frees the topology. Called by the daemon at start and when CPUs
- * change (hwloc(7)). hwloc takes its settings from the environment, which is modified during the
- * call, so no other thread may run.
+ * Loads the topology. Returns 0, or -ENOENT or -EINVAL (source missing or unreadable). On failure
+ * `error` (error_size bytes) gets one sentence with place and remedy. A machine without NUMA has
+ * one node. The caller frees the topology. hwloc takes its settings from the environment, which is
+ * modified during the call, so no other thread may run.
  */
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
 		     struct nm_topology **ret);
@@ -107,7 +106,7 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 int nm_topology_load_cpus(const char *root_path, struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
-/* Copies a topology, which the caller frees. Used by the model of a machine. */
+/* Copies a topology, which the caller frees. */
 void nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* Returns the distance from node index a to b on the SLIT scale. If the firmware provides none: 10
@@ -170,7 +169,7 @@ struct nm_physmap;
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
 /* Loads a topology and its table, as nm_topology_load(). *ret_physmap is NULL if none of the files
- * has the information. Called by the daemon at start and when the machine has changed. */
+ * has the information. */
 int nm_topology_load_all(const struct nm_topology_source *source, char *error, size_t error_size,
 			 struct nm_topology **ret_topology, struct nm_physmap **ret_physmap);
 /* Creates an empty table, for samples that contain their nodes. */

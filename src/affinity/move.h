@@ -84,8 +84,7 @@ void nm_moves_retarget(struct nm_moves *moves, const struct nm_topology *topolog
 void nm_moves_run(struct nm_moves *moves, const struct nm_plan *plan, const double *busy_share,
 		  uint64_t now_ns, struct nm_receipt *receipts);
 
-/* Handles FORK, EXEC and EXIT records. Called by the drain, in the order of
- * nm_task_events_order(). */
+/* Handles FORK, EXEC and EXIT records, in the order of nm_task_events_order(). */
 void nm_moves_task_event(struct nm_moves *moves, const struct nm_task_event *event);
 
 /* Notes that records were lost or are not available. Nothing is moved until the next
@@ -98,8 +97,8 @@ void nm_moves_records_begin(struct nm_moves *moves);
 /* Ends the interval: frees slots, and tries refused restorations again. */
 void nm_moves_update(struct nm_moves *moves, uint64_t now_ns);
 
-/* Restores the threads that are on their nodes by now, or whose time is over. Called every 20 ms
- * while nm_moves_open() > 0. */
+/* Restores the threads that are on their nodes by now, or whose time is over; to be called every
+ * 20 ms while nm_moves_open() > 0. */
 void nm_moves_poll(struct nm_moves *moves, uint64_t now_ns);
 size_t nm_moves_open(const struct nm_moves *moves);
 
@@ -144,8 +143,7 @@ struct nm_restoration {
  * Restore affinities after a crash, from the slots or from the ledger of an earlier version: of the
  * threads, of tasks that inherited one, and of programs that such a thread has executed. Remove the
  * file, unless something was refused; a damaged ledger is renamed to NM_LEDGER_DAMAGED. Return the
- * number restored, or a negative errno. Called by `numa-migrd --restore` and at the start of the
- * daemon.
+ * number restored, or a negative errno.
  */
 int nm_moves_restore(const struct nm_restore_input *input, struct nm_restoration *ret);
 int nm_ledger_restore(const struct nm_restore_input *input, struct nm_restoration *ret);

@@ -201,10 +201,9 @@ bool nm_may_draw_threads(const struct nm_daemon *daemon);
 int nm_machine_open_platform(const struct nm_daemon *daemon,
 			     const struct nm_platform_options *options, struct nm_platform **ret);
 /* Reads kernel.numa_balancing, which root, sampling.inject and pages.numa_balancing change. If that
- * fails, the last value stays. Called at start and by each tick. */
+ * fails, the last value stays. */
 void nm_machine_read_balancing(struct nm_daemon *daemon);
-/* Creates the mover if there is none. Called by a stage that begins; the other one is called by
- * a stage that has ended, whose batches are bulk or not. */
+/* Creates the mover if there is none. */
 void nm_open_mover(struct nm_daemon *daemon);
 void nm_release_mover(struct nm_daemon *daemon, bool bulk);
 /* Opens the state of a policy. */
@@ -219,14 +218,12 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
 /* Frees what the stages keep while the pipeline is closed. */
 void nm_pipeline_clear(struct nm_daemon *daemon);
-/* Resets the states of the policies, and the feedback. Called at start and when the policy changes.
- */
+/* Resets the states of the policies, and the feedback. */
 void nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Starts, reconfigures or stops the tracking of pages, and their moves, according to the
  * configuration. restart: node indices have changed. */
 void nm_pipeline_configure_pages(struct nm_daemon *daemon, bool restart);
-/* Loads the topology again for all stages if CPUs, nodes, memory blocks or isolation have changed.
- * Called at start, at resume, and by each tick. */
+/* Loads the topology again for all stages if CPUs, nodes, memory blocks or isolation have changed. */
 void nm_pipeline_follow_machine(struct nm_daemon *daemon, uint64_t now_ns);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
@@ -242,8 +239,7 @@ int nm_tick(struct nm_daemon *daemon);
 /* Moves assigned threads again that are elsewhere; `done`: moves of this interval. */
 void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, size_t done);
 
-/* Drains the rings into metrics, task table and moves. Called by the tick, and between ticks when
- * a ring fills up. */
+/* Drains the rings into metrics, task table and moves. */
 void nm_drain(struct nm_daemon *daemon);
 
 /* ---- cost.c ---- */
@@ -255,7 +251,7 @@ void nm_cost_end_handler(struct nm_daemon *daemon);
 /* Returns whether sampling exceeds its limit in this interval, whose end will reduce it. Called
  * between ticks. */
 bool nm_cost_must_reduce_sampling(const struct nm_daemon *daemon, double since_s);
-/* Measures the cost of the last interval, and adapts the sampling periods. Called by the tick. */
+/* Measures the cost of the last interval, and adapts the sampling periods. */
 void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns);
 
 /* ---- verdicts.c: results of earlier moves ---- */
@@ -275,8 +271,7 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 /*
  * Carries out a plan, and records, counts and reports its decisions. Threads whose move was refused
  * are left alone for some time. Applied decisions are noted for their verdict; those of policy
- * "auto" belong to a home, which is reported and judged as a whole. Called by the tick and by
- * examinations.
+ * "auto" belong to a home, which is reported and judged as a whole.
  */
 void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	    const struct nm_plan *plan);
@@ -289,7 +284,6 @@ struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
 
 /* Begins after the platform was opened, without processes. */
 void nm_trial_stage_open(struct nm_daemon *daemon);
-/* Called on reload. */
 void nm_trial_stage_configure(struct nm_daemon *daemon);
 /* Returns whether the process may be decided about. Its first decision draws it. Called before a
  * process gets a home, and before threads or pages are moved. */
@@ -297,7 +291,7 @@ bool nm_trial_stage_allows(void *context, uint32_t pid);
 /* Follows exits. Called for each record, before the metrics of an exited thread are dropped. */
 void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			       uint64_t now_ns);
-/* Reads CPU times, ends windows, and reports programs that lost. Called by the tick. */
+/* Reads CPU times, ends windows, and reports programs that lost. */
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
 			 uint64_t now_ns);
 /*
@@ -319,7 +313,7 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
 	return daemon->pipeline.policies.states[NM_POLICY_BALANCE];
 }
 /* Policy "balance": determines whether nodes are to be balanced, and which threads its row proposes
- * to move. Called once in each interval. */
+ * to move. */
 void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   const struct nm_figures *figures, size_t nr_figures);
 
@@ -335,18 +329,17 @@ static inline struct nm_placement *nm_placement_of(const struct nm_daemon *daemo
  * threads movable that the lotteries may draw. */
 void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 			uint64_t interval_ns);
-/* Notes the begin or end of a process. Called by the drain. */
+/* Notes the begin or end of a process. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
 /* Returns whether the budget of examinations is not spent. Other policies have none: what began at
  * this nm_own_loop_ns() may use the share of one interval. */
 bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, uint64_t begun_ns);
-/* Returns whether the interval should end after rings were drained. Called by the main loop. */
+/* Returns whether the interval should end after rings were drained. */
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon);
 /* Returns how many processes may be examined now; -1: none is due. */
 int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns);
-/* Examines the processes that are due between intervals, and hands memory to the mover. Called by
- * the main loop. */
+/* Examines the processes that are due between intervals, and hands memory to the mover. */
 void nm_home_stage_examine(struct nm_daemon *daemon);
 /* Discards all state, because the machine or the policy has changed. */
 void nm_home_stage_end(struct nm_daemon *daemon);
@@ -356,7 +349,7 @@ void nm_home_stage_end(struct nm_daemon *daemon);
 void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
 /* Checks kernel.numa_balancing, turns it off if configured, and logs changes. Returns whether the
- * daemon may move pages. Called in each interval. */
+ * daemon may move pages. */
 bool nm_follow_balancing(struct nm_daemon *daemon);
 /* Restores the setting if the daemon has turned it off. */
 void nm_restore_balancing(struct nm_daemon *daemon);
@@ -393,7 +386,7 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			const struct nm_home_action *action, const char *why);
 
-/* Takes over the snapshot. Called by the tick after all decisions. */
+/* Takes over the snapshot. */
 void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures);
 /* Discards the data, because its topology is about to be freed. */
@@ -430,7 +423,7 @@ bool nm_loop_is_idle(const struct nm_daemon *daemon);
  * intervals end early when a process waits for a decision. */
 double nm_loop_wakeup_s(const struct nm_daemon *daemon);
 uint64_t nm_loop_wakeup_usec(const struct nm_daemon *daemon);
-/* Adds the timers. Returns 0 or a negative errno. Called by the loop when it starts. */
+/* Adds the timers. Returns 0 or a negative errno. */
 int nm_watch_open(struct nm_daemon *daemon);
 /* Arms the timers after the interval has changed, or for moves of threads or the mover. */
 void nm_loop_arm(struct nm_daemon *daemon);
@@ -471,9 +464,8 @@ int nm_runtime_open(struct nm_daemon *daemon);
 /* Closes it. If all affinities were restored, only the lists of released and unresponsive processes
  * remain in it. */
 void nm_runtime_close(struct nm_daemon *daemon, bool restored);
-/* Restores the affinities of moves that a crash interrupted. Called at start and by --restore; logs
- * the result. Returns 0; 1 if something could not be restored, or is no longer known; or a negative
- * errno. */
+/* Restores the affinities of moves that a crash interrupted. Returns 0; 1 if something could not be
+ * restored, or is no longer known; or a negative errno. */
 int nm_runtime_restore(struct nm_daemon *daemon);
 /* Loads the list of processes that do not answer workers, before the pipeline is opened. Errors are
  * logged, as by the following ones. */

@@ -95,49 +95,46 @@ struct nm_mover;
 
 /*
  * Creates a mover, which the caller frees before the platform. It copies what it needs of the
- * topology and the configuration. Called by the daemon at start.
+ * topology and the configuration.
  */
 void nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, struct nm_mover **ret);
 /*
  * Does all work that is due by the platform's clock, without waiting for calls in progress. Returns
  * the time after which to call it again; also to be called when query_fd of the platform is
- * readable. Called by the main loop.
+ * readable.
  */
 uint64_t nm_mover_work(struct nm_mover *mover);
-/* Abandons the call in progress, and drops the queue. Called by the daemon at stop and reload. */
+/* Abandons the call in progress, and drops the queue. */
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
 /*
  * Sets new rules or nodes, which apply from the end of the step in progress. If the nodes have
  * changed, or moves are barred, the queued batches come back UNTRIED with -ECANCELED, as does the
- * rest of the batch in progress, because their node indices refer to the old nodes. Called by the
- * daemon at reload.
+ * rest of the batch in progress, because their node indices refer to the old nodes.
  */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config);
 
 /* Returns whether no pages move on this machine, because it has isolated or nohz_full CPUs, which
- * every call would disturb, and pages.also does not allow this. Called by the daemon at
- * start and reload, to log it. */
+ * every call would disturb, and pages.also does not allow this. */
 bool nm_mover_is_barred(struct nm_mover *mover);
 
 /*
  * Takes over the batch (allocated, as are its steps). Returns 0; -EAGAIN if its domain has used its
  * share of NM_BATCHES_MOST (a rollback may use all of it); or -EPERM if nm_mover_is_barred(). On an
- * error the caller keeps the batch. Called by the tick.
+ * error the caller keeps the batch.
  */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);
 
 /* Returns a finished batch, bulk or not, which the caller frees; NULL: none. Bulk batches are those
- * of policy "auto", the others those of the page policies. Called by the tick. */
+ * of policy "auto", the others those of the page policies. */
 struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk);
 
 /*
- * Drops the batches of a process, bulk or not, and the data on its mappings. Called on exit, exec
- * or release. The batches come back as finished, with -ECANCELED, and UNTRIED from where they were.
- * Called by the tick.
+ * Drops the batches of a process, bulk or not, and the data on its mappings. The batches come back
+ * as finished, with -ECANCELED, and UNTRIED from where they were.
  */
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk);
 
@@ -147,7 +144,7 @@ void nm_mover_discard(struct nm_mover *mover, bool bulk);
 
 /*
  * Returns the number of bytes that may be submitted in this interval under pages.max_mb_per_s, in
- * addition to those that are queued. More may be submitted, and is delayed. Called by the tick.
+ * addition to those that are queued. More may be submitted, and is delayed.
  */
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 
@@ -155,7 +152,7 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
  * Returns the mappings of the process whose pages may be moved, for nm_regions_set_ranges(); the
  * caller frees the array. -EAGAIN: not known; they are being read from now on, or wait until the
  * mappings of other processes have been delivered: call again. -ESRCH, -EPERM, -EFBIG as for a
- * batch. Called by the tick.
+ * batch.
  */
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, uint64_t domain,
 		    struct nm_range **ret, size_t *ret_count);
@@ -184,7 +181,7 @@ void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket);
 struct nm_balancer;
 struct nm_snapshot;
 /* Policy "balance": while `due`, estimates the location of pages from accesses, and counts the
- * pages of one process per tick. Called by the tick. */
+ * pages of one process per tick. */
 void nm_balancer_locate(struct nm_platform *platform, struct nm_balancer *balancer,
 			const struct nm_snapshot *snapshot, bool due);
 
@@ -247,7 +244,7 @@ struct nm_home_memory {
 };
 
 /* Collects an answer about the location of the memory of a process, and sends a query if it is not
- * known. kernel_moves: as for nm_home_state_must_query(). Called by ticks and examinations. */
+ * known. kernel_moves: as for nm_home_state_must_query(). */
 void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *state,
 		    bool kernel_moves, uint64_t now_ns);
 /* Reads the available memory of each node, unless that was done shortly before: it costs more than

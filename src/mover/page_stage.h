@@ -39,7 +39,7 @@ struct nm_page_handler {
 	/* Pages of a decision have moved, or would have without the dry run. */
 	void (*decided)(void *context, const struct nm_decision *decision);
 	/* The mappings of a process cannot be read: -EPERM, or -EFBIG; or it is larger than
-	 * pages.max_gb_of_process: -EDQUOT. Called once for each. */
+	 * pages.max_gb_of_process: -EDQUOT. */
 	void (*unreadable)(void *context, const struct nm_page_process *process, int error);
 };
 
@@ -60,7 +60,7 @@ struct nm_page_stage_input {
 	struct nm_page_handler handler;
 };
 
-/* Creates the stage. Topology, memory and mover must outlive it. Called by the daemon at start. */
+/* Creates the stage. Topology, memory and mover must outlive it. */
 struct nm_page_stage *nm_page_stage_new(const struct nm_topology *topology,
 					struct nm_memory *memory, struct nm_mover *mover);
 /* Frees it, and drops its batches. NULL is allowed. */

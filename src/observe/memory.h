@@ -134,8 +134,7 @@ struct nm_pages;
 
 /*
  * Creates a table for nr_nodes nodes (at least 1) with the rules of config->pages. `key` is random
- * and secret. The table begins small; nm_pages_update() grows it up to max_tracked. Called by the
- * daemon at start.
+ * and secret. The table begins small; nm_pages_update() grows it up to max_tracked.
  */
 void nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
 		  struct nm_pages **ret);
@@ -145,12 +144,10 @@ NM_DEFINE_CLEANUP(struct nm_pages, nm_pages_free);
 /*
  * Treats `node`, which has no CPUs, as represented by `with_cpus`: pages on it are near to the CPUs
  * of that node and are not moved to that node's own memory. By default each node represents itself.
- * Called by nm_memory_new().
  */
 void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus);
 
-/* Sets new rules. A lower max_tracked takes effect at the next nm_pages_update(). Called by the
- * daemon on reload. */
+/* Sets new rules. A lower max_tracked takes effect at the next nm_pages_update(). */
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config);
 
 /*
@@ -235,13 +232,12 @@ struct nm_affinity_counts {
  * loses little to rounding. */
 #define NM_SHARING_STEP 16U
 
-/* Creates a matrix; reads sharing_window_s. Called by the daemon at
- * start. */
+/* Creates a matrix; reads sharing_window_s. */
 void nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret);
 void nm_affinity_free(struct nm_affinity *affinity);
 NM_DEFINE_CLEANUP(struct nm_affinity, nm_affinity_free);
 
-/* Sets new settings. Called by the daemon on reload. */
+/* Sets new settings. */
 void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config *config);
 
 /*
@@ -278,7 +274,7 @@ void nm_affinity_graph_free(struct nm_affinity_graph *graph);
 NM_DEFINE_CLEANUP(struct nm_affinity_graph, nm_affinity_graph_free);
 
 /* Calls `each` once for each pair of living threads (tids) with communication, in no particular
- * order. Called by verify. */
+ * order. */
 typedef void (*nm_affinity_fn)(void *context, uint32_t tid_a, uint32_t tid_b, uint32_t weight);
 void nm_affinity_each(const struct nm_affinity *affinity, nm_affinity_fn each, void *context);
 
@@ -309,16 +305,13 @@ struct nm_memory_wanted {
 
 struct nm_memory;
 
-/*
- * Creates the object. The topology must outlive it. `key` is random, for nm_pages_new(). Called by
- * the daemon at start.
- */
+/* Creates the object. The topology must outlive it. `key` is random, for nm_pages_new(). */
 void nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
 		   const uint64_t key[4], struct nm_memory **ret);
 void nm_memory_free(struct nm_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_memory, nm_memory_free);
 
-/* Sets a new topology with the same nodes. Called by the daemon when CPUs have changed. */
+/* Sets a new topology with the same nodes. */
 void nm_memory_retarget(struct nm_memory *memory, const struct nm_topology *topology);
 
 /* Sets the settings after a reload. */
@@ -326,7 +319,7 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 
 /*
  * Follows the threads and processes of the snapshot from now on, and others no longer. The pages of
- * processes that have exited or run another program are dropped. Called by the tick.
+ * processes that have exited or run another program are dropped.
  */
 void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot);
 
@@ -343,8 +336,7 @@ const struct nm_page_touch *nm_memory_add(struct nm_memory *memory, const struct
 void nm_memory_flush(struct nm_memory *memory);
 
 /* Performs the housekeeping of the table of pages (nm_pages_update()), and clears the list of pages
- * that should move: those that were not tried can be found again. Called by the tick after
- * decisions about pages. */
+ * that should move: those that were not tried can be found again. */
 void nm_memory_update(struct nm_memory *memory);
 
 /* Returns the processes of the last snapshot in its order. Valid until nm_memory_follow(). */

@@ -77,10 +77,10 @@ int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ran
  * does not allocate. */
 void nm_regions_touch(struct nm_regions *regions, uint64_t address, unsigned node);
 
-/* Multiplies all counts by `keep` (0–1). Called once per interval. */
+/* Multiplies all counts by `keep` (0–1). */
 void nm_regions_fade(struct nm_regions *regions, double keep);
 
-/* Merges similar neighbours and splits mixed regions. Called once per interval. */
+/* Merges similar neighbours and splits mixed regions. */
 void nm_regions_adapt(struct nm_regions *regions);
 
 /* Finds the region of an address. Returns false if there is none. */
@@ -122,7 +122,7 @@ struct nm_contention {
 	int busiest;	  /* the node that serves too much of it; -1: none */
 };
 
-/* Evaluates the accesses served by each node with NM_REGION_IMBALANCE. Called by the tick. */
+/* Evaluates the accesses served by each node with NM_REGION_IMBALANCE. */
 struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes);
 
 /*

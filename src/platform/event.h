@@ -162,8 +162,7 @@ extern const size_t nm_event_table_count;
  * threshold samples loads of at least load_latency cycles. Fills name, type, config, config1 and
  * possibly remark of *ret, and the row's properties. Returns 0, or -ENOPKG if libpfm4 does not
  * encode it, in which case `unencoded` is set. The first call initialises libpfm4, which takes one
- * to two milliseconds, reads /sys and /proc, and gets a clean environment. Thread-safe. Called by
- * nm_event_list_read() and for --list-events.
+ * to two milliseconds, reads /sys and /proc, and gets a clean environment. Thread-safe.
  */
 int nm_event_row_encode(const struct nm_event_table *table, const struct nm_event_row *row,
 			unsigned load_latency, struct nm_event_word *ret);
@@ -171,7 +170,6 @@ int nm_event_row_encode(const struct nm_event_table *table, const struct nm_even
 /*
  * Encodes the event of sampling.event, which samples memory accesses in user mode with one of the
  * table's PMUs: NAME:UMASK:…, or PMU::NAME:UMASK:…. Returns 0, or -ENOPKG with *ret as above.
- * Called by nm_event_list_read().
  */
 int nm_event_named_encode(const struct nm_event_table *table, const char *name,
 			  struct nm_event_word *ret);

@@ -16,7 +16,7 @@ struct nm_cpu_load {
 	size_t stat_bytes;	    /* size of a buffer for /proc/stat; 0: the default */
 };
 
-/* Reads the load of at least nr_cpus CPUs. Called at start and by each tick. */
+/* Reads the load of at least nr_cpus CPUs. */
 void nm_cpu_load_read(struct nm_cpu_load *load, struct nm_platform *platform, unsigned nr_cpus);
 void nm_cpu_load_clear(struct nm_cpu_load *load);
 
@@ -35,7 +35,7 @@ struct nm_online {
 /*
  * Detects a change of the set of CPUs at once, and of nodes and memory blocks within ten seconds.
  * Returns "CPUs" or "memory", and describes what is online; NULL if nothing has changed since the
- * last call, as in the first call. Called by the tick.
+ * last call, as in the first call.
  */
 const char *nm_online_follow(struct nm_online *online, struct nm_platform *platform,
 			     uint64_t now_ns, char *ret, size_t size);

@@ -69,8 +69,7 @@ int nm_helper_serve(const struct nm_helper_context *context,
  * Restores kernel.numa_balancing if the state file shows that it was changed, and removes the file.
  * A value that another program has set since stays. Returns 0, also if there was nothing to do;
  * -EINVAL for an invalid state file, which is removed; or the negative errno of the sysctl, in
- * which case the file stays. Called by the helper at start, when the client that set the value
- * disconnects, and at exit; and by numa-migrd --restore if the daemon runs as root.
+ * which case the file stays.
  */
 int nm_helper_restore(const struct nm_helper_context *context);
 

@@ -26,7 +26,7 @@ struct nm_isolation {
  * Reads what has changed: the lists of the kernel, and whether there are partitions, with four
  * files in each call; the cgroups, only if there are partitions and the kernel lists none, every
  * five seconds, and at most 512 names in a call: the next one continues. Returns 1 if anything
- * differs from the last call, as in the first call; 0 if not. Called by the tick.
+ * differs from the last call, as in the first call; 0 if not.
  */
 int nm_isolation_follow(struct nm_isolation *isolation, struct nm_platform *platform,
 			uint64_t now_ns);

@@ -12,7 +12,7 @@ bool nm_pmu_has(int root, const char *pmu, const char *file);
  * Fills type, config words, period and name from "pmu/term=value,term,…/". Each term is a format of
  * that PMU in sysfs, one of its named events, or config, config1, config2 or period; a term without
  * a value means 1. Returns 0, -ENOENT if there is no such PMU, -EINVAL if the text, a term or a
- * value is not valid, or another negative errno. Called by nm_event_list_read().
+ * value is not valid, or another negative errno.
  */
 int nm_pmu_parse(int root, const char *text, struct nm_event_word *word);
 

@@ -122,14 +122,12 @@ struct nm_unresponsive_list;
 void nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory);
 NM_DEFINE_CLEANUP(struct nm_unresponsive_list, nm_unresponsive_list_free);
-/* Loads the list that an earlier run of this boot has saved. Returns 0, also if there is no
- * file; -EBADMSG if damaged lines were skipped; or another negative errno. Called by the daemon
- * at start. */
+/* Loads the list that an earlier run of this boot has saved. Returns 0, also if there is no file;
+ * -EBADMSG if damaged lines were skipped; or another negative errno. */
 int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory,
 			      const char *boot_id);
 /* Saves the list if it has changed since it was last saved; the file is replaced atomically.
- * Returns 0 or a negative errno, in which case the next call tries again. Called by the daemon
- * after each tick and at its end. */
+ * Returns 0 or a negative errno, in which case the next call tries again. */
 int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory,
 			      const char *boot_id);
 

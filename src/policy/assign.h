@@ -48,7 +48,7 @@ NM_DEFINE_CLEANUP(struct nm_assignments, nm_assignments_free);
  * elsewhere, and ends the surplus on nodes where more threads want a CPU than there are. Of a
  * machine where more threads want a CPU than it has, each node has its share of them. A thread that
  * was taken away sixty times without staying is left alone for 1, 2, 4 … 30 minutes. Sets the
- * snapshot's `assigned`. Called by the tick, before anything is decided.
+ * snapshot's `assigned`.
  */
 void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapshot *snapshot,
 			   const struct nm_config *config);
@@ -66,8 +66,7 @@ struct nm_assigning {
 /*
  * Notes that a thread is moved to a node or belongs to it. It is assigned to the node if it
  * computes, if the node has a CPU for it, and, beside automatic NUMA balancing, if most of its
- * accesses go there: otherwise the kernel would bring it back each second. Called by the plan and
- * for each applied move.
+ * accesses go there: otherwise the kernel would bring it back each second.
  */
 void nm_assignments_note(struct nm_assignments *assignments, const struct nm_snapshot *snapshot,
 			 const struct nm_config *config, const struct nm_snap_thread *thread,
@@ -91,8 +90,7 @@ void nm_assignments_end_thread(struct nm_assignments *assignments, uint32_t tid,
 			       uint64_t start_ticks);
 void nm_assignments_end_process(struct nm_assignments *assignments, uint32_t pid);
 
-/* Plans to move threads again that no home has assigned, up to `most`. Called by the tick, after
- * all other moves. */
+/* Plans to move threads again that no home has assigned, up to `most`. */
 void nm_assignments_plan(struct nm_assignments *assignments, const struct nm_snapshot *snapshot,
 			 const struct nm_config *config, size_t most, struct nm_plan *plan);
 

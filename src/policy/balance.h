@@ -43,8 +43,7 @@ struct nm_dtas_behaviour {
  * line size, instructions). NaN if either is not known or no instruction was retired. */
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s);
 
-/* Updates the state with an interval. NaN means that the thread did not run, and changes nothing.
- * Called by the tick for each managed thread. */
+/* Updates the state with an interval. NaN means that the thread did not run, and changes nothing. */
 void nm_dtas_classify(struct nm_dtas_behaviour *behaviour, double mpki);
 
 /*
@@ -57,7 +56,7 @@ unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute);
  * Assigns each CPU a type in `ret` (topology->nr_cpus entries). Unusable CPUs are EITHER; all are
  * EITHER if no thread has a type or one CPU would have to serve both. Memory-bound CPUs are spread
  * first over caches, then over alternate cores, then over SMT siblings. A small change of the ratio
- * changes few CPUs. Called every 10 s with the numbers of running threads.
+ * changes few CPUs.
  */
 void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
 		   enum nm_dtas_type *ret);
@@ -94,8 +93,7 @@ struct nm_balance_state {
 };
 
 /* Updates the hysteresis with the gap of this interval: balancing begins when the gap exceeds
- * balance_begin for balance_persist intervals, and ends below balance_end. Called once per
- * interval. */
+ * balance_begin for balance_persist intervals, and ends below balance_end. */
 void nm_balance_update(struct nm_balance_state *state, const struct nm_config *config, double gap);
 
 /* ---- state of the policy ---- */
@@ -182,10 +180,10 @@ nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 
 /*
  * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
- * but NM_WAIT_SHARE of it (with the rules of the paper: busy at all), beginning with those on the fullest CPUs, at most `most`. Selects none
- * if the gap between the nodes cannot exceed balance_end, however long threads waited; therefore
- * nothing is read on a machine that is not overloaded. Writes them to `ret` (room for `most`) and
- * their number to *ret_count. Called by the tick after the snapshot.
+ * but NM_WAIT_SHARE of it (with the rules of the paper: busy at all), beginning with those on the
+ * fullest CPUs, at most `most`. Selects none if the gap between the nodes cannot exceed
+ * balance_end, however long threads waited; therefore nothing is read on a machine that is not
+ * overloaded. Writes them to `ret` (room for `most`) and their number to *ret_count.
  */
 void nm_balancer_select_threads(const struct nm_snapshot *snapshot, const struct nm_config *config,
 				size_t most, struct nm_times_reading *ret, size_t *ret_count);
@@ -201,8 +199,7 @@ double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snap
  * moves of threads one after another, each from the busiest CPU with waiting threads to the idlest
  * CPU on another node, as long as load(to) + load(thread) < load(from) by a minimum. If no thread
  * can move, it tries the next busiest CPU, then the next idlest. Loads and threads per node include
- * the moves proposed before. Called by the tick after the threads, types and pages of this interval
- * were updated.
+ * the moves proposed before.
  */
 void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config);
@@ -232,10 +229,10 @@ struct nm_column nm_residence_column(void);
 void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			      const struct nm_figures *figures, size_t nr_figures);
 /*
- * Confines threads to CPUs of their type (kMLB, section 2.4): proposes to move each thread with a type
- * that ran on a CPU of the other type, to a CPU of its own on the same node, unless its CPU would then
- * be idle (balance_idle_max). Affinities do not stay narrowed, so this is done in each interval. Called
- * by the tick after the round, to whose proposals it adds.
+ * Confines threads to CPUs of their type (kMLB, section 2.4): proposes to move each thread with a
+ * type that ran on a CPU of the other type, to a CPU of its own on the same node, unless its CPU
+ * would then be idle (balance_idle_max). Affinities do not stay narrowed, so this is done in each
+ * interval, after the round, to whose proposals it adds.
  */
 void nm_balancer_confine(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			 const struct nm_config *config);

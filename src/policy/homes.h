@@ -194,11 +194,10 @@ bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid);
 double nm_placement_prediction_error(const struct nm_placement *placement);
 /* Marks the processes that have a home. Called before the snapshot is used. */
 void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot);
-/* Subtracts the load of a process that is no longer managed from the nodes, and frees its state.
- * Called by processes.clear, which the daemon sets. */
+/* Subtracts the load of a process that is no longer managed from the nodes, and frees its state. */
 void nm_placement_forget(struct nm_placement *placement, struct nm_home_state *state);
 /* CPUs have changed, but not the nodes: processes with a home on a node with other CPUs begin anew,
- * and the others continue. Called by the daemon. */
+ * and the others continue. */
 void nm_placement_retarget(struct nm_placement *placement, const struct nm_topology *before,
 			   const struct nm_topology *now);
 /* Takes the values of this interval's snapshot that need no measurement. */
@@ -208,7 +207,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 /*
  * Returns whether its home is suspended: it was assigned because few threads ran, and has not been
  * measured since threads were created. Until then nothing is leased, nudged or moved to it: new
- * threads touch their memory where they run. Called by the tick, by examinations, and by the drain.
+ * threads touch their memory where they run.
  */
 bool nm_home_state_is_suspended(const struct nm_home_state *state);
 
@@ -223,8 +222,7 @@ const double *nm_home_state_shares(const struct nm_home_state *state);
 /* Returns whether its home must wait for the answer to a query, which takes moments. */
 bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns);
 /* Returns whether the location of its memory must be queried now, and notes that. kernel_moves:
- * automatic NUMA balancing moves memory that is allocated elsewhere. Called by the tick and by
- * examinations. */
+ * automatic NUMA balancing moves memory that is allocated elsewhere. */
 bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, uint64_t now_ns);
 /* Takes the answer as nm_home_state_locate(). Schedules another migration if much memory that can
  * follow is not at home. */
@@ -273,8 +271,7 @@ bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget);
 /* Returns how many processes may be examined now; -1: none is due. mover_idle: the mover waits for
  * work. */
-/* Returns whether any of the budget is left. Called by the control group, whose readings it pays.
- */
+/* Returns whether any of the budget is left. */
 bool nm_placement_has_budget(const struct nm_placement *placement,
 			     const struct nm_examination_budget *budget);
 int nm_placement_examinations_allowed(const struct nm_placement *placement,
@@ -374,7 +371,7 @@ struct nm_home_round {
 };
 
 /* Judges homes, and ends those that did not help, have lost their reason, or make threads queue.
- * Adds to `actions`. Called by the tick and by examinations, as all of this file. */
+ * Adds to `actions`. */
 void nm_placement_review(struct nm_placement *placement, const struct nm_home_round *round,
 			 struct nm_placement_view *view, struct nm_home_actions *actions);
 /* Returns whether a process could be assigned a home, which needs available_bytes of the placement.
@@ -398,7 +395,7 @@ void nm_placement_assign(struct nm_placement *placement, const struct nm_home_ro
 /* Returns whether any migration waits to be handed to the mover. */
 bool nm_placement_has_migrations(const struct nm_placement *placement);
 /* Updates which migrations are worth their cost now; reclaimed: per node, whether it reclaims
- * memory. Called by the tick and by examinations. */
+ * memory. */
 void nm_placement_update_migrations(struct nm_placement *placement, double interval_s,
 				    uint64_t now_ns, const bool *reclaimed);
 /* Returns the process whose memory is to be handed to the mover now; NULL: none. Then
@@ -422,7 +419,6 @@ void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_r
  * Leaves only those threads movable whose process has no home because it runs best on several
  * nodes: these take part in the lotteries of LBMA and IMAR². A process whose threads were drawn
  * gets no home, and one that got a home after that is not drawn, for NM_PLACE_STAYS_INTERVALS.
- * Called by the tick, after homes were assigned.
  */
 void nm_placement_leave_to_lottery(const struct nm_placement *placement,
 				   struct nm_snapshot *snapshot);
@@ -432,8 +428,7 @@ bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, 
 /* A lottery has moved a thread of the process. Called for each applied decision. */
 void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval);
 /* Returns whether computing threads of the process may be held where they run: it exceeds every
- * node, and no more CPUs are in demand than there are, or than it may use. Called by the tick and
- * by the plan. */
+ * node, and no more CPUs are in demand than there are, or than it may use. */
 bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
 /* Returns a process whose threads were held and must not be any more, and notes that; NULL: none.
  * The search begins with the process *next, initially 0, and continues there. Called before the

@@ -115,9 +115,8 @@ NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
 
 /*
  * Judges the moves noted since the last call, and updates the spread of the performance. With
- * NM_FEEDBACK_MOVED each decision is judged alone: changes in processes whose threads it
- * did not move do not affect its judgement. Called once in every interval, as the first stage after
- * the snapshot.
+ * NM_FEEDBACK_MOVED each decision is judged alone: changes in processes whose threads it did not
+ * move do not affect its judgement.
  */
 void nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config, struct nm_feedback_result *ret);
@@ -125,7 +124,7 @@ void nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *s
 /*
  * Notes that a decision of this tick moved a thread of process `pid`, so that the next call judges
  * it. The snapshot is that of the last nm_imar2_feedback(). A rollback is not judged, because the
- * recovery from the move would count as a gain. Called by the tick after the moves.
+ * recovery from the move would count as a gain.
  */
 void nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		       uint64_t decision, uint32_t pid, bool rollback);
@@ -251,7 +250,7 @@ struct nm_verdicts {
 };
 void nm_verdicts_clear(struct nm_verdicts *verdicts);
 
-/* Returns what is known of a verdict at the decision. Called by the judges of threads and pages. */
+/* Returns what is known of a verdict at the decision. */
 struct nm_verdict nm_verdict_of(const struct nm_decision *decision);
 
 /* ---- pending verdicts ---- */
@@ -324,8 +323,7 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * Inconclusive if the process has exited, or too few samples were taken in NM_VERDICT_INTERVALS
  * intervals. A decision that moved nothing has no verdict.
  *
- * The caller clears *ret. Called by the tick once per interval, as the first stage after the
- * snapshot.
+ * The caller clears *ret.
  */
 void nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
 		       struct nm_verdicts *ret);
@@ -364,7 +362,7 @@ void nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_co
 #define NM_PAGE_SETTLE_INTERVALS 2U
 
 /* Notes that threads of the process were moved. Their effect cannot be separated from that of
- * pending evaluations, which become inconclusive. Called by the tick when threads are moved. */
+ * pending evaluations, which become inconclusive. */
 void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid);
 
 /* Records the results of a decision that the mover has completed in this interval, or drops the

@@ -337,8 +337,10 @@ static bool must_stay_for_partners(const struct plan *plan, uint32_t thread)
 	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++) {
 		uint32_t partner = graph->partner[at];
 		all += graph->weight[at];
-		if (is_moving(plan, partner) && plan->place[partner] == plan->here[thread] &&
-		    node_of(plan, plan->here[partner]) != node_of(plan, plan->here[thread]))
+		int from = node_of(plan, plan->here[partner]);
+		int to = node_of(plan, plan->place[partner]);
+		if (is_moving(plan, partner) && from != to &&
+		    to == node_of(plan, plan->here[thread]))
 			coming += graph->weight[at];
 	}
 	return coming > 0 && 2 * coming >= all;

@@ -107,8 +107,7 @@ struct nm_page_choices {
 	struct nm_range_cursor cursor; /* of the process before the choice */
 };
 
-/* Decays the counts of the process's ranges, and splits and merges them. Called once per interval.
- */
+/* Decays the counts of the process's ranges, and splits and merges them. */
 void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config *config,
 			uint64_t interval_ns);
 /* Chooses the next pages of the process's ranges that should be on another node, within the budget:
@@ -190,8 +189,7 @@ struct nm_balancing_text {
 const struct nm_balancing_text *nm_balancing_text_of(enum nm_balancing_mode mode);
 
 /* Returns the mode, except REFUSED. balancing: kernel.numa_balancing; managing: the daemon has
- * turned it off; samples_otherwise: accesses are sampled without its faults. Called in each
- * interval before pages are moved. */
+ * turned it off; samples_otherwise: accesses are sampled without its faults. */
 enum nm_balancing_mode nm_balancing_mode_of(const struct nm_config *config, int balancing,
 					    bool managing, bool samples_otherwise);
 

@@ -140,13 +140,13 @@ static inline double nm_place_allowed_cpus(double demand_cpus, double cpu_limit)
 }
 
 /* Returns the mean SLIT distance (10 is local) from the CPUs of a group to its memory; NaN if it
- * did not run. Called by the tick. */
+ * did not run. */
 double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group);
 
 /*
  * Computes one proposal for each group, in the order of view->groups; `ret` has room for nr_groups.
  * Groups with a larger demand choose first. A group is assigned the node that is predicted to save
- * most of its time, if that pays for moving its memory. Called by the tick.
+ * most of its time, if that pays for moving its memory.
  */
 void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
 
@@ -154,7 +154,7 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
  * Determines which homes have lost the reason for which they were assigned: more threads run, and
  * would be faster spread over the machine; or its memory has not followed. ret[i] is the reason of
  * the home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN, NM_PLACE_FIXED or NM_PLACE_PINNED if it has
- * none. Called by the tick, before nm_place_yield().
+ * none.
  */
 void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
 
@@ -162,48 +162,46 @@ void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reaso
  * Selects the homes to give up, on nodes where the demand of the groups and of other threads that
  * must run there exceeds the cores while another node has an idle core. Groups that exceed the node
  * on their own come first, then those with the least demand, until the rest fits. ret[i] is set for
- * each group. Called by the tick, before nm_place_propose().
+ * each group.
  */
 void nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /* Returns whether the node serves nearly the highest traffic of any node so far, above that
- * minimum. Called by the tick, for verdicts. */
+ * minimum. */
 bool nm_place_is_controller_full(const struct nm_place_view *view, unsigned node);
 
 /* Returns the cores of a node that the threads of a group may use, or the load on these of all the
- * load of the node. Called by the functions of this file. */
+ * load of the node. */
 double nm_place_room(const struct nm_place_view *view, const struct nm_place_group *group,
 		     unsigned node);
 double nm_place_load_within(const struct nm_place_group *group, unsigned node, double load);
 /* Returns the share of the memory of a group that would not follow it to this node, if it is
- * distributed like the rest. Called by the tick. */
+ * distributed like the rest. */
 double nm_place_staying_share(const struct nm_place_view *view, const struct nm_place_group *group,
 			      unsigned node);
 /* Returns true if they may use some CPUs of the machine only. */
 bool nm_place_is_restricted(const struct nm_place_view *view, const struct nm_place_group *group);
 
-/* Returns true if the group may use every node, so that the scheduler can move it to any idle CPU.
- * Called by the tick. */
+/* Returns true if the group may use every node, so that the scheduler can move it to any idle CPU. */
 bool nm_place_is_unrestricted(const struct nm_place_view *view, const struct nm_place_group *group);
 
-/* Returns true if a node other than its home, which the group may use, has an idle core. Called by
- * the tick. */
+/* Returns true if a node other than its home, which the group may use, has an idle core. */
 bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 				  const struct nm_place_group *group);
 
 /* Returns the expected remaining amount, given the amount so far, of the lifetime of a process or
- * of the CPU time that it loses. Called by the tick. */
+ * of the CPU time that it loses. */
 double nm_place_expected_rest(double so_far);
 
 /* Returns the additional time, in CPUs' worth, that a group with this demand waits for memory at
- * this mean SLIT distance (10 is local), compared with local memory. Called by the tick. */
+ * this mean SLIT distance (10 is local), compared with local memory. */
 double nm_place_lost_cpus(double demand_cpus, double distance);
 
 /* Returns the CPU time in seconds that moving this amount of memory is expected to cost the mover
- * and the group together, from the cost of a page (struct nm_place_cost). Called by the tick. */
+ * and the group together, from the cost of a page (struct nm_place_cost). */
 double nm_place_migration_cost_s(double page_ns, double bytes);
 /* Records that `pages` pages of a process of this domain were moved in `ns` nanoseconds. `pages`
- * may be 0: a call that moved no pages has a cost, too. Called by the tick. */
+ * may be 0: a call that moved no pages has a cost, too. */
 void nm_place_add_cost(struct nm_place_cost *cost, uint64_t domain, uint64_t pages, uint64_t ns);
 
 /* Measurements of a group over a period, for its verdict. */
@@ -236,8 +234,7 @@ struct nm_place_change {
 
 /*
  * Returns the median over domains of the medians of their processes, so that no domain outweighs
- * others by their number; `otherwise` if the array is empty. Sorts and overwrites the array. Called
- * by the tick.
+ * others by their number; `otherwise` if the array is empty. Sorts and overwrites the array.
  */
 double nm_place_domain_median(struct nm_place_change *changes, size_t count, double otherwise);
 
@@ -247,7 +244,7 @@ double nm_place_domain_median(struct nm_place_change *changes, size_t count, dou
  * memory behind a full controller is no improvement. A change counts, and none is found, only if
  * twice its standard error is below the tolerance; otherwise the judgement is inconclusive. In any
  * case it is worse if the group waits 20 % longer for a CPU than before, and than other processes
- * do, while CPUs on other nodes are idle. Called by the tick.
+ * do, while CPUs on other nodes are idle.
  */
 struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
 				   const struct nm_place_measure *after,

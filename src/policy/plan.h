@@ -119,16 +119,14 @@ void nm_plan_filter(struct nm_plan *plan, bool (*allows)(void *context, uint32_t
 /*
  * Turns proposals into decisions, in their order, within moves_per_interval (a swap counts as two).
  * A thread that is to stay on the node to which it is assigned is omitted. Decision ids are taken
- * from *next_id, which is incremented. Called by the plan stage of the tick.
+ * from *next_id, which is incremented.
  */
 void nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		   const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
 
 /*
  * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use.
- * Used by policy "auto", whose decisions concern groups and have one such part per thread. Returns
- * 0, or -ENOENT if the thread may use no CPU of the node; on failure nothing is added.
- * Called by the plan stage of the tick.
+ * Returns 0, or -ENOENT if the thread may use no CPU of the node; on failure nothing is added.
  */
 int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     uint32_t thread, int node, uint64_t id, struct nm_plan *plan);

@@ -30,8 +30,7 @@ NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 /*
  * Records P of every measured thread for its main node, and drops threads that are not in the
  * snapshot (column.h). The whole record is cleared when P has a different meaning
- * (threads.performance, or derived from locality) or the number of nodes has changed. Called by
- * the tick before the policy.
+ * (threads.performance, or derived from locality) or the number of nodes has changed.
  */
 void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config);
@@ -114,8 +113,7 @@ struct nm_selection_result {
  * them, and with a min_gain of −∞. "exclusivity" and "most_benefit_plus" combine the enhanced
  * procedure (exclusivity, section 3.2) with the metrics of "exclusivity_base" and "most_benefit":
  * leaders stay, no thread leaves the node of its leader, a thread that can join its leader is
- * selected at once, and only the first candidate of each group is evaluated. Called by the policy
- * stage for each pair of CPUs.
+ * selected at once, and only the first candidate of each group is evaluated.
  */
 struct nm_selection_result nm_selection_choose(const struct nm_selection_input *input);
 
@@ -312,8 +310,7 @@ void nm_proposals_clear(struct nm_proposals *proposals);
 
 /*
  * LBMA (IMAR² paper, section 4.2, algorithm 1): selects n random threads, assigns tickets to their
- * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU. Called
- * by the policy stage of the tick.
+ * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU.
  */
 void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     struct nm_rng *rng, struct nm_proposals *ret);
@@ -322,7 +319,6 @@ void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config 
  * IMAR² (same paper, section 4.3, algorithm 2): selects the n threads that are slowest relative to
  * their process, or farthest from their memory, and have a candidate. Tickets also depend on the
  * record; gate and lottery are those of LBMA. The record must be up to date with the snapshot.
- * Called by the policy stage of the tick.
  */
 void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		      const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
@@ -374,7 +370,6 @@ void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
  * Computes a placement of the snapshot's threads, for each of which `graph` has one vertex in the
  * same order, and proposes moves if it saves enough. Threads that may not be moved now keep their
  * place, and the others are placed around them. Returns 0, also if there is nothing to propose.
- * Called by the policy stage once per placement period.
  */
 int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    const struct nm_affinity_graph *graph, uint32_t seed, struct nm_proposals *ret);
@@ -480,7 +475,7 @@ struct nm_policies {
 };
 
 /* Opens the state of a policy if it keeps one and this was not done. page_bytes is the size of a
- * base page. Called by the tick before the state is used. */
+ * base page. */
 void nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
 		      const struct nm_topology *topology, double page_bytes);
 /* Discard one state or all, because the policy or the machine has changed. */
@@ -489,7 +484,7 @@ void nm_policies_close(struct nm_policies *policies);
 
 /*
  * Returns the policy that draws threads: the configured one or, for processes that "auto" leaves
- * spread, IMAR² or, if the performance is not measured, LBMA. Called by the tick.
+ * spread, IMAR² or, if the performance is not measured, LBMA.
  */
 static inline enum nm_thread_policy nm_drawing_policy(const struct nm_config *config,
 						      const struct nm_snapshot *snapshot)
@@ -505,7 +500,7 @@ static inline bool nm_policy_draws(enum nm_thread_policy policy)
 	return policy == NM_POLICY_LBMA || policy == NM_POLICY_IMAR2;
 }
 
-/* Returns the row of a policy; static. Called by the tick. */
+/* Returns the row of a policy; static. */
 const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy);
 
 /* Returns whether this measure is the first by which the decisions of a policy are judged. */

@@ -121,8 +121,7 @@ void nm_trial_new(uint64_t seed, struct nm_trial **ret);
 void nm_trial_free(struct nm_trial *trial);
 NM_DEFINE_CLEANUP(struct nm_trial, nm_trial_free);
 
-/* Sets the share of control, and the slowdown from which on a program is left alone (both 0 to 1).
- * Called at start and on reload. */
+/* Sets the share of control, and the slowdown from which on a program is left alone (both 0 to 1). */
 void nm_trial_configure(struct nm_trial *trial, double control_share, double tolerance);
 
 /* Raises the share for this time. Units are drawn until ten minutes before its end, so that each of

@@ -38,8 +38,8 @@ struct nm_control_ops {
 	/* -EAGAIN: paused; -EROFS, -ENODEV, -EOPNOTSUPP: nothing to compare; -EBUSY: one of
 	 * another share runs; -EINVAL */
 	int (*raise_control)(void *context, uint32_t minutes, double percent);
-	/* Called once when the object is lost to the bus or could not be registered (negative
-	 * errno), and once when it is available again (0). */
+	/* error: a negative errno when the object is lost to the bus or could not be registered, 0
+	 * when it is available again; once for each change. */
 	void (*bus_changed)(void *context, int error);
 };
 
@@ -49,7 +49,7 @@ struct nm_control;
  * Registers the object on the system bus and acquires the name, using the given event loop. Without
  * a bus, or when it disappears, this is retried asynchronously at increasing intervals of up to one
  * minute. Returns 0, also without a bus, or a negative errno of the event loop. The caller frees
- * the object before the event loop. Called by the daemon at start.
+ * the object before the event loop.
  */
 int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_control **ret);
 void nm_control_free(struct nm_control *control);

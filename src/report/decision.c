@@ -70,20 +70,34 @@ static void append_swap(struct nm_entry *entry, const struct nm_entry_context *c
 		if (i > 0)
 			nm_entry_append(entry, " and ");
 		nm_append_subject(entry, step->comm, step->pid, step->tid);
-		nm_entry_append(entry, " (%s)", nm_node_text(context, step->node_from, node));
+		if (step->node_from == step->node_to)
+			nm_entry_append(entry, " (CPU %d)", step->cpu_from);
+		else
+			nm_entry_append(entry, " (%s)",
+					nm_node_text(context, step->node_from, node));
 	}
 }
 
-static void append_route(struct nm_entry *entry, const struct nm_entry_context *context,
-			 const struct nm_step *step)
+/* Within a node kmaf moves threads between last-level caches. */
+static bool is_between_caches(const struct nm_decision *decision, const struct nm_step *step)
 {
+	return decision->policy == NM_POLICY_KMAF && step->node_from == step->node_to &&
+	       !is_kept(step) && !is_pinned_to_cpu(step);
+}
+
+static void append_route(struct nm_entry *entry, const struct nm_entry_context *context,
+			 const struct nm_decision *decision)
+{
+	const struct nm_step *step = &decision->steps[0];
+	bool caches = is_between_caches(decision, step);
 	nm_append_subject(entry, step->comm, step->pid, step->tid);
 	if (!is_kept(step)) {
 		nm_entry_append(entry, " from ");
 		append_cpu(entry, context, step->cpu_from, step->node_from);
 	}
-	nm_entry_append(entry, " to ");
-	append_cpu(entry, context, is_pinned_to_cpu(step) ? step->cpu_to : -1, step->node_to);
+	nm_entry_append(entry, caches ? " to the cache of " : " to ");
+	append_cpu(entry, context, caches || is_pinned_to_cpu(step) ? step->cpu_to : -1,
+		   step->node_to);
 }
 
 static void append_action(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -93,7 +107,7 @@ static void append_action(struct nm_entry *entry, const struct nm_entry_context 
 	if (decision->nr_steps > 1)
 		append_swap(entry, context, decision);
 	else
-		append_route(entry, context, &decision->steps[0]);
+		append_route(entry, context, decision);
 	nm_entry_begin_reasons(entry);
 }
 

@@ -54,8 +54,7 @@ struct nm_entry {
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 
-/* Empties the entry and sets KIND to the name of the message ("start", "reload", …). Called by the
- * journal stage. */
+/* Empties the entry and sets KIND to the name of the message ("start", "reload", …). */
 void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priority);
 /* Replaces the text. Control characters become spaces; text that does not fit is cut and ends in
  * "…". */
@@ -114,7 +113,7 @@ void nm_journal_new(struct nm_journal **ret);
 void nm_journal_free(struct nm_journal *journal);
 NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 
-/* Sets the level; "decisions" before. Called at start and reload. */
+/* Sets the level; "decisions" before. */
 void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level);
 
 /* Writes one entry, or suppresses and counts it: at most 20 decisions, verdicts, events of moves

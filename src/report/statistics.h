@@ -148,7 +148,7 @@ extern const size_t nm_statistic_count;
 json_t *nm_statistics_json(const struct nm_statistics *statistics);
 /*
  * Returns the metrics in the exposition format of Prometheus, version 0.0.4; the caller frees them.
- * Values that are NaN are omitted. Called by the metrics file.
+ * Values that are NaN are omitted.
  */
 char *nm_statistics_metrics(const struct nm_statistics *statistics, const struct nm_node_row *nodes,
 			    size_t nr_nodes);
@@ -160,7 +160,7 @@ void nm_statistics_fields(struct nm_entry *entry, const struct nm_statistics *st
 /* ---- summary.c: sentences ---- */
 
 /* Begins an entry with the numbers of one summary. `suppressed` is the number of entries that were
- * not written since the last one. Called every five minutes. */
+ * not written since the last one. */
 void nm_entry_summary(struct nm_entry *entry, const struct nm_statistics *statistics,
 		      enum nm_summary summary, uint64_t suppressed);
 /* Writes the status line, without "STATUS=", for systemd. */

@@ -23,14 +23,13 @@ struct nm_sample_sink nm_page_nodes_sink(struct nm_page_nodes *page_nodes,
 					 const struct nm_topology *topology,
 					 const struct nm_sample_sink *inner);
 
-/* Passes on samples with answers, and submits queries for the others; never waits. Called at the
- * end of each drain. */
+/* Passes on samples with answers, and submits queries for the others; never waits. */
 void nm_page_nodes_flush(struct nm_page_nodes *page_nodes);
 
 /* Discards answers because node indices have changed; the queries are repeated. */
 void nm_page_nodes_clear(struct nm_page_nodes *page_nodes);
 
-/* Expires old answers, because pages move. Called once per interval. */
+/* Expires old answers, because pages move. */
 void nm_page_nodes_age(struct nm_page_nodes *page_nodes);
 
 #endif

@@ -77,7 +77,7 @@ struct nm_task_event {
 /*
  * Sorts the records of one drain by time: *ret gets pointers into `events` and has room for
  * `count`. Marks each fork whose number a later fork among them reuses, because the current owner
- * of the number is another task. Called by the drain.
+ * of the number is another task.
  */
 void nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
 
@@ -180,7 +180,7 @@ struct nm_event_selection nm_event_selection_of(const struct nm_config *config,
  *
  * Returns 0 even if some events or CPUs are refused: see nm_source_status(). Returns the first
  * error if nothing could be opened; *ret is then untouched, and `error` describes the first
- * problem. Called by the daemon at start and resume.
+ * problem.
  */
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
@@ -193,8 +193,7 @@ struct nm_feed {
 	size_t (*drain)(void *context, const struct nm_sample_sink *sink);
 };
 
-/* Creates a source that reads from `feed`, which must outlive it. Called by
- * the simulator. */
+/* Creates a source that reads from `feed`, which must outlive it. */
 void nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret);
 void nm_source_free(struct nm_source *source);
 NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
@@ -202,18 +201,16 @@ NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 /* Returns an epoll fd that becomes readable when a ring is 25 % full. The source owns it. */
 int nm_source_fd(const struct nm_source *source);
 
-/* Makes the hardware hand over the contents of the AUX areas (SPE). Called by the tick, before the
- * rings are drained. */
+/* Makes the hardware hand over the contents of the AUX areas (SPE). */
 void nm_source_flush(struct nm_source *source);
 
-/* Passes the contents of all rings to the sink. Returns the number of samples and task events.
- * Called by the tick, and when nm_source_fd() is readable. */
+/* Passes the contents of all rings to the sink. Returns the number of samples and task events. */
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink);
 
 /*
  * Opens rings on CPUs that came online and closes those of CPUs that went offline; without this,
  * events of a CPU that was offline would never count again. `topology` is the new one; it replaces
- * the old one and must outlive the source. Called by the tick when the CPUs have changed.
+ * the old one and must outlive the source.
  */
 void nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
 
@@ -221,7 +218,7 @@ void nm_source_retarget(struct nm_source *source, const struct nm_topology *topo
  * Disables the clock event on idle CPUs (below 2 % busy in three consecutive calls), so that they
  * are not woken, and enables it again on busy ones (from 5 %, at once). Counters do not wake a CPU
  * and stay enabled, except where they take turns. busy_share is that of the last interval, by CPU
- * id, from /proc/stat; NaN counts as busy. Called by the tick once per interval.
+ * id, from /proc/stat; NaN counts as busy.
  */
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus);
 
@@ -235,16 +232,14 @@ void nm_source_follow_load(struct nm_source *source, const double *busy_share, u
 bool nm_source_control_cost(struct nm_source *source, double cost_share);
 
 /* While `thin` is true, limits run samples to 25 per second and CPU, which suffices to determine
- * the node on which each thread runs, and examines only one page fault of 251. Called by the tick.
- */
+ * the node on which each thread runs, and examines only one page fault of 251. */
 void nm_source_thin(struct nm_source *source, bool thin);
 
-/* While `rests` is true, samples hardware events at an eighth of the rate, which
- * suffices to see that memory is no longer near. Called by the tick. */
+/* While `rests` is true, samples hardware events at an eighth of the rate, which suffices to see
+ * that memory is no longer near. */
 void nm_source_rest(struct nm_source *source, bool rests);
 
-/* Returns whether nm_source_control_cost() has raised periods above the configured ones. Called by
- * the tick. */
+/* Returns whether nm_source_control_cost() has raised periods above the configured ones. */
 bool nm_source_is_held_back(const struct nm_source *source);
 
 const struct nm_source_status *nm_source_status(struct nm_source *source);
@@ -252,14 +247,12 @@ const struct nm_source_status *nm_source_status(struct nm_source *source);
 /*
  * Returns the problems that have occurred since the last call, each once, and those that have
  * ended: a counter that another program held and released. Valid until the next call on the source.
- * Called by the tick.
  */
 const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count);
 
 /*
  * Returns, by CPU id, the ratio of records produced to records received since the last call: 1 if
- * none were lost. Valid until the next call on the source. Called by the tick for
- * nm_metrics_interval.
+ * none were lost. Valid until the next call on the source.
  */
 const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus);
 
@@ -290,18 +283,16 @@ int nm_list_events_table(FILE *out, const char *name);
 /*
  * Prints errors in sampling.event that depend on the CPU of the machine below the open directory
  * `root`, and that parsing does not find; a warning if it has no such PMU. Returns 0 or -EINVAL.
- * Called by main() for --check-config.
  */
 int nm_list_events_check(FILE *out, int root, const struct nm_config *config);
 
 /* Prints each sampling source of this machine with its events, and the kernel's response to opening
- * each. Called by main(). */
+ * each. */
 void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config);
 
 /*
  * Prints the available sources as JSON; with `may_try` also the result of opening the configured
- * source on one CPU for 0.1 s. Returns 0, or -EIO if it cannot be written. Called by main(), for
- * numa-migrctl doctor.
+ * source on one CPU for 0.1 s. Returns 0, or -EIO if it cannot be written.
  */
 int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm_topology *topology,
 			const struct nm_config *config, bool may_try);

@@ -77,7 +77,7 @@ static inline bool nm_steer_asks(const struct nm_steering *steering)
 /*
  * Determines the effective control of a process in this cgroup (NULL: not known). Reads at most 32
  * levels below the root; a process in a deeper cgroup is observed. Returns 0, or a negative errno
- * if it cannot be read now. Called by the task table when it checks a process.
+ * if it cannot be read now.
  */
 int nm_steer_read(struct nm_platform *platform, const char *cgroup, struct nm_steering *ret);
 
@@ -226,21 +226,19 @@ int nm_released_list_manage(struct nm_released_list *memory, struct nm_platform 
 /*
  * Loads the entries saved by an earlier run since boot, except those of threads and processes that
  * have ended. Returns 0, also if there is no file; -EBADMSG if damaged lines were skipped; or
- * another negative errno. Called by the daemon at start.
+ * another negative errno.
  */
 int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id);
 
 /*
  * Saves the list if it has changed since the last save, by atomically replacing the file. Returns 0
- * or a negative errno; after a failure the next call tries again. Called by the daemon after each
- * tick and command.
+ * or a negative errno; after a failure the next call tries again.
  */
 int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id);
 
-/* Creates a task table. All arguments must outlive it; `moves` may be NULL.
- * Called by the daemon at start and resume. */
+/* Creates a task table. All arguments must outlive it; `moves` may be NULL. */
 void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, const struct nm_move_lookup *moves,
 		   struct nm_released_list *memory, struct nm_roster **ret);
@@ -252,7 +250,7 @@ NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
 			 const struct nm_config *config);
 
-/* Updates the table from a side-band record. Called by the drain for every record. */
+/* Updates the table from a side-band record. */
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
 			  uint64_t now_ns);
 
@@ -263,13 +261,12 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * overload the daemon with threads. The data of a managed process, including the attributes of its
  * cgroups, is at most ten seconds old, or one interval if that is longer, even while the process
  * sleeps. Also queries the programs of processes whose exclusion depends on them, a few at a time.
- * Returns 0. Called by the tick once per interval.
+ * Returns 0.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
 
-/* Collects answers to queries about programs, and sends further queries. Called by the tick, and by
- * policy "auto" between ticks. */
+/* Collects answers to queries about programs, and sends further queries. */
 void nm_roster_ask_programs(struct nm_roster *roster, uint64_t now_ns);
 
 /*
@@ -284,7 +281,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
  * Updates one process between intervals: reads its files in /proc, adopts the threads in `figures`,
  * which must belong to it and be in ascending tid order, and returns those that are managed; `ret`
  * has room for `count`. Does not read or change other processes. Returns 0, -ESRCH if the process
- * has exited, or another negative errno. Called by the examination of young processes.
+ * has exited, or another negative errno.
  */
 int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count);
@@ -364,7 +361,7 @@ struct nm_times_reading {
 	uint64_t age_ns; /* since the thread was created */
 };
 
-/* Reads the times of these threads. Called by the tick. */
+/* Reads the times of these threads. */
 void nm_times_read(struct nm_platform *platform, struct nm_times_reading *readings, size_t count);
 
 /* A process with more threads is left to samples. */
@@ -379,7 +376,7 @@ struct nm_process_times {
 };
 
 /* Reads them. leader: nm_proc_stat_of() its first thread. Returns 0; -ESRCH if it has exited;
- * -E2BIG if it has too many threads; or another negative errno. Called by examinations. */
+ * -E2BIG if it has too many threads; or another negative errno. */
 int nm_process_times_read(struct nm_platform *platform, const struct nm_topology *topology,
 			  uint32_t pid, const struct nm_proc_stat *leader,
 			  struct nm_process_times *ret);

@@ -39,7 +39,7 @@ struct nm_doctor_options {
 
 /* Adds the findings to *ret, and unless NULL sets *ret_facts, which the caller releases, to facts
  * that contain no name. Returns 0 regardless of the findings, or a negative errno if /proc cannot
- * be read. Called by numa-migrctl. */
+ * be read. */
 int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret,
 		  struct json_t **ret_facts);
 

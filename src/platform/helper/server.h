@@ -36,7 +36,6 @@ struct nm_helper_server_options {
  * Starts to serve on the event loop, after restoring what a crashed predecessor left changed. The
  * original value of kernel.numa_balancing is also restored when the client that changed it last
  * disconnects. Returns 0 or a negative errno. The caller frees the server before the event loop.
- * Called by the helper's main() and the tests.
  */
 int nm_helper_server_new(sd_event *event, const struct nm_helper_server_options *options,
 			 struct nm_helper_server **ret);

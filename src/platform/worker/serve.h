@@ -22,8 +22,7 @@ struct nm_worker_outcome {
 void nm_worker_perform(struct nm_worker *worker, const struct nm_worker_order *order, void *body,
 		       struct nm_worker_outcome *ret);
 
-/* Serves the socket until the other end is closed. Returns 0 or a negative errno. Called by the
- * program. */
+/* Serves the socket until the other end is closed. Returns 0 or a negative errno. */
 int nm_worker_serve(int proc_fd, int socket);
 
 #endif

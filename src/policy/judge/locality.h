@@ -12,9 +12,9 @@ bool nm_verdict_is_sampled(const struct nm_verdict_thread *thread, const struct 
 /*
  * Sets the verdict's locality: the local distance divided by the mean distance of the accesses,
  * over the living threads that are sampled, weighted by their accesses since. Its noise is
- * gate_sigmas standard errors of the difference. The variance of a mean between bounds is
- * at most (mean - lowest) x (highest - mean) (Bhatia and Davis, 2000), with equality for two
- * distances. NaN if no thread has values. Called by the verifier in each interval.
+ * gate_sigmas standard errors of the difference. The variance of a mean between bounds is at most
+ * (mean - lowest) x (highest - mean) (Bhatia and Davis, 2000), with equality for two distances. NaN
+ * if no thread has values.
  */
 void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_topology *topology,
 				 const struct nm_config *config);

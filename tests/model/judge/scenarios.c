@@ -423,10 +423,10 @@ static int fill_overflow(const struct nm_sim_machine *machine, struct nm_rng *rn
 		       : -ENOMEM;
 }
 
-/* One program whose threads, one for each CPU of half of the machine, exchange half of what they
+/* One program whose threads, one for each CPU of half of the machine, exchange a part of what they
  * access with their neighbours. */
-static int fill_exchange(const struct nm_sim_machine *machine, struct nm_rng *rng,
-			 struct nm_sim_workload *ret)
+static int exchange(const struct nm_sim_machine *machine, struct nm_rng *rng, double part,
+		    struct nm_sim_workload *ret)
 {
 	double mb = between(rng, 1000, 4000), seconds = between(rng, 15, 25);
 	struct nm_sim_program *program =
@@ -434,8 +434,27 @@ static int fill_exchange(const struct nm_sim_machine *machine, struct nm_rng *rn
 		    machine->topology->nr_cpus / 2, seconds, mb);
 	if (!program)
 		return -ENOMEM;
-	program->phases[0].neighbour_part = program->phases[0].private_part = 0.5;
+	program->phases[0].neighbour_part = part;
+	program->phases[0].private_part = 1 - part;
 	return 0;
+}
+
+static int fill_exchange(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			 struct nm_sim_workload *ret)
+{
+	return exchange(machine, rng, 0.5, ret);
+}
+
+static int fill_quarter(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			struct nm_sim_workload *ret)
+{
+	return exchange(machine, rng, 0.25, ret);
+}
+
+static int fill_tenth(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	return exchange(machine, rng, 0.1, ret);
 }
 
 #define SERVER .machine = "o6320-4x8"
@@ -502,6 +521,10 @@ const struct judge_scenario judge_scenarios[] = {
 	CACHED("exchange", "one whose threads exchange data with neighbours", "o6320-4x8",
 	       fill_exchange),
 	CACHED("exchange-epyc", "the same, eight caches a node", "epyc-2x32", fill_exchange),
+	CACHED("quarter", "one whose threads exchange a quarter", "o6320-4x8", fill_quarter),
+	CACHED("quarter-epyc", "the same, eight caches a node", "epyc-2x32", fill_quarter),
+	CACHED("tenth", "one whose threads exchange a tenth", "o6320-4x8", fill_tenth),
+	CACHED("tenth-epyc", "the same, eight caches a node", "epyc-2x32", fill_tenth),
 #undef CACHED
 };
 const size_t judge_scenario_count = NM_ARRAY_SIZE(judge_scenarios);
