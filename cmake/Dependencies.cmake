@@ -18,8 +18,13 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 # Scotch (7 or later: contexts): places threads that share memory near each other by dual recursive
 # bipartitioning, the algorithm kMAF itself uses: good graph partitioners take years, and this one maps onto
-# trees of unequal distances and is repeatable. It has no pkg-config file in Debian.
+# trees of unequal distances and is repeatable. It has no pkg-config file in Debian. Policy kmaf loads it at run time.
 find_library(NM_SCOTCH_LIBRARY scotch REQUIRED)
+execute_process(COMMAND readelf -d ${NM_SCOTCH_LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+if(NOT dynamic MATCHES "SONAME[^[]*\\[([^]]+)\\]")
+	message(FATAL_ERROR "${NM_SCOTCH_LIBRARY} has no SONAME: a shared library is needed")
+endif()
+set(NM_SCOTCH_SONAME ${CMAKE_MATCH_1})
 find_path(NM_SCOTCH_INCLUDE scotch.h PATH_SUFFIXES scotch REQUIRED)
 # libpfm4 (4.13 or later): encodes the hardware events of the event tables, which name them as it does, at run time.
 # It reports no exact version and has no pkg-config file in Debian.

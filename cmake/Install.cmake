@@ -6,17 +6,13 @@
 # These differ between distributions; a package for another one than this names its own, for instance
 # -DNM_UNIT_DIR=lib/systemd/system.
 pkg_get_variable(unit_dir systemd systemdsystemunitdir)
-pkg_get_variable(preset_dir systemd systemdsystempresetdir)
 # Below the prefix they are named by it, as everything else: only Debian 12's are elsewhere.
 string(REGEX REPLACE "^${CMAKE_INSTALL_PREFIX}/" "" unit_dir "${unit_dir}")
-string(REGEX REPLACE "^${CMAKE_INSTALL_PREFIX}/" "" preset_dir "${preset_dir}")
 set(NM_UNIT_DIR ${unit_dir} CACHE STRING "Where systemd's units are")
-set(NM_PRESET_DIR ${preset_dir} CACHE STRING "Where systemd's presets are")
-if(NOT NM_UNIT_DIR OR NOT NM_PRESET_DIR)
-	# So that they are looked for again.
+if(NOT NM_UNIT_DIR)
+	# So that it is looked for again.
 	unset(NM_UNIT_DIR CACHE)
-	unset(NM_PRESET_DIR CACHE)
-	message(FATAL_ERROR "pkg-config does not know systemd's directories: install systemd-dev (Debian 13) "
+	message(FATAL_ERROR "pkg-config does not know systemd's directory: install systemd-dev (Debian 13) "
 		"or systemd (Debian 12); scripts/setup does it")
 endif()
 if(EXISTS /etc/debian_version)
@@ -30,7 +26,6 @@ set(examples ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES systemd/numa-migrd.service systemd/numa-migrd-restore.service systemd/numa-migrd-helper.service
 	systemd/numa-migrd-helper.socket systemd/numa-migrd-worker.socket
 	systemd/numa-migrd-worker@.service systemd/system-numamigrd.slice DESTINATION ${NM_UNIT_DIR})
-install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-numa-migrd.preset)
 install(FILES systemd/numa-migrd.sysusers DESTINATION lib/sysusers.d RENAME numa-migrd.conf)
 install(FILES systemd/numa-migrd.catalog DESTINATION lib/systemd/catalog)
 install(FILES conf/org.numamigrd1.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/dbus-1/system.d)
@@ -54,30 +49,15 @@ foreach(folder IN ITEMS ansible drop-ins grafana kubernetes)
 endforeach()
 install(PROGRAMS conf/slurm/prolog conf/slurm/epilog DESTINATION ${examples}/slurm)
 
-# Compressed without name and time: the same source gives the same package.
-function(nm_install_compressed source name destination)
-	set(compressed ${CMAKE_CURRENT_BINARY_DIR}/compressed/${name}.gz)
-	add_custom_command(OUTPUT ${compressed}
-		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/compressed
-		COMMAND gzip -9nc ${source} > ${compressed}
-		DEPENDS ${source} VERBATIM)
-	set_property(GLOBAL APPEND PROPERTY NM_COMPRESSED ${compressed})
-	install(FILES ${compressed} DESTINATION ${destination})
-endfunction()
-
+# Packages compress them, each in their own way.
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.[1-8])
 foreach(page IN LISTS pages)
 	cmake_path(GET page EXTENSION LAST_ONLY section)
 	string(SUBSTRING ${section} 1 -1 section)
-	cmake_path(GET page FILENAME name)
-	nm_install_compressed(${page} ${name} ${CMAKE_INSTALL_MANDIR}/man${section})
+	install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-nm_install_compressed(${PROJECT_SOURCE_DIR}/cmake/debian/changelog changelog ${CMAKE_INSTALL_DOCDIR})
 # README links the guides and SECURITY.md. What a failed call leads to is for maintainers.
 file(GLOB guides CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
 list(FILTER guides EXCLUDE REGEX "/failures\\.md$")
 install(FILES ${guides} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-install(FILES cmake/debian/copyright README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
-get_property(compressed GLOBAL PROPERTY NM_COMPRESSED)
-add_custom_target(compressed ALL DEPENDS ${compressed})
+install(FILES README.md SECURITY.md NEWS DESTINATION ${CMAKE_INSTALL_DOCDIR})

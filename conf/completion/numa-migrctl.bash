@@ -43,7 +43,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines | --minutes | --percent | --user | --unit | --sort | --cpus | --memory | --measure | --periods | --seconds) ((i++)) ;;
+		-n | --lines | --minutes | --percent | --user | --unit | --sort | --cpus | --memory | --measure | --periods | --seconds | --report) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -56,6 +56,8 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='10 20 100'
 	elif [[ $3 == --minutes || $3 == --percent || $3 == --cpus || $3 == --memory || $3 == --periods || $3 == --seconds ]]; then
 		words=''
+	elif [[ $3 == --report ]]; then
+		words=$(compgen -f -- "$word")
 	elif [[ $3 == --user ]]; then
 		words=$(compgen -u)
 	elif [[ $3 == --unit ]]; then

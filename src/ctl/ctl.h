@@ -35,6 +35,8 @@ struct nm_ctl {
 	uint32_t periods, seconds;	/* the same */
 	bool periods_given;
 	bool permanent; /* the attribute of a unit */
+	const char *report; /* doctor: the file to write; NULL: none */
+	bool names;	    /* the same: with names */
 	struct nm_style style;
 };
 

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "doctor/doctor.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "cell.h"
 #include "ctl.h"
+#include "field_report.h"
+#include "nodes.h"
+#include "numa-migrd/file.h"
 #include "show_findings.h"
 
 #define PATIENCE_US (2ULL * 1000 * 1000)
@@ -12,6 +18,48 @@
 static uint64_t number_of(const json_t *status, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(status, name));
+}
+
+#define CPUINFO_BYTES 8192
+
+/* Writes the model of the first CPU, escaped, or "": some architectures have none. */
+static void read_cpu(int root, char *ret, size_t size)
+{
+	char text[CPUINFO_BYTES];
+	ret[0] = '\0';
+	int r = nm_read_text(root, "proc/cpuinfo", text, sizeof(text));
+	if (r < 0 && r != -EFBIG)
+		return;
+	text[sizeof(text) - 1] = '\0';
+	const char *model = strstr(text, "model name");
+	const char *value = model ? strstr(model, ": ") : NULL;
+	if (value)
+		(void)nm_escape(ret, size, value + 2, strcspn(value + 2, "\n"));
+}
+
+static int write_report(const struct nm_ctl *ctl, struct nm_report_source *source)
+{
+	nm_auto(nm_closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	nm_auto(json_decrefp) json_t *nodes = NULL;
+	struct utsname machine;
+	char cpu[256];
+
+	read_cpu(root, cpu, sizeof(cpu));
+	source->cpu = cpu[0] ? cpu : NULL;
+	source->kernel = uname(&machine) == 0 ? machine.release : NULL;
+	if (nm_ctl_read_nodes(root, &nodes) == 0)
+		source->nodes = nodes;
+	nm_auto(json_decrefp) json_t *report = nm_report_compose(source, ctl->names);
+	int r = nm_report_write(ctl->report, report);
+	if (r == -EEXIST || r == -ELOOP)
+		return nm_ctl_fail(ctl->report, "exists already: remove it, or give another name");
+	if (r < 0)
+		return nm_ctl_fail(ctl->report, strerror(-r));
+	if (!source->document)
+		(void)fputs("numa-migrctl: the service does not run, or this user may not read its "
+			    "state: the report describes the machine alone\n",
+			    stderr);
+	return EXIT_SUCCESS;
 }
 
 int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
@@ -38,11 +86,17 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 		options.trial_state = trial_state;
 		options.trial_result = json_string_value(json_object_get(trial, "result"));
 	}
-	int r = nm_doctor_run(&options, &findings);
+	nm_auto(json_decrefp) json_t *facts = NULL;
+	int r = nm_doctor_run(&options, &findings, ctl->report ? &facts : NULL);
 	if (r < 0) {
 		(void)fprintf(stderr, "numa-migrctl: the machine cannot be examined: %s\n",
 			      strerror(-r));
 		return EXIT_FAILURE;
+	}
+	if (ctl->report) {
+		struct nm_report_source source = {
+			.facts = facts, .findings = &findings, .document = document};
+		return write_report(ctl, &source);
 	}
 	/* The first check is the conclusion of all. */
 	r = nm_ctl_show_findings(ctl, &findings, 1);

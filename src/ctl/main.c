@@ -68,6 +68,8 @@ static const char options_text[] =
 	"      --cpus N          place: number of CPUs\n"
 	"      --memory SIZE     place: memory, in MB or with K, M, G or T\n"
 	"      --permanent       set the attribute at every start, too\n"
+	"      --report FILE     doctor: write a report of this machine, without names\n"
+	"      --names           doctor: write the report with names\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"
@@ -138,6 +140,10 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 		return "--all, --user, --unit and --sort go with processes, not with";
 	if ((ctl->cpus || ctl->memory_bytes) && command->run != nm_ctl_place)
 		return "--cpus and --memory go with place, not with";
+	if ((ctl->report || ctl->names) && command->run != nm_ctl_doctor)
+		return "--report and --names go with doctor, not with";
+	if (ctl->names && !ctl->report)
+		return "--names goes with --report, not alone with";
 	if (ctl->permanent && command->run != nm_ctl_steer)
 		return "--permanent does not go with";
 	if (ctl->json && command->run == nm_ctl_top)
@@ -189,6 +195,8 @@ enum {
 	OPTION_MEASURE,
 	OPTION_PERIODS,
 	OPTION_SECONDS,
+	OPTION_REPORT,
+	OPTION_NAMES,
 };
 
 static bool is_set(const char *variable)
@@ -294,6 +302,12 @@ static int set_option(struct nm_ctl *ctl, int option)
 	case OPTION_PERMANENT:
 		ctl->permanent = true;
 		return EXIT_SUCCESS;
+	case OPTION_REPORT:
+		ctl->report = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_NAMES:
+		ctl->names = true;
+		return EXIT_SUCCESS;
 	case OPTION_JSON:
 		ctl->json = true;
 		return EXIT_SUCCESS;
@@ -317,6 +331,8 @@ static const struct option options[] = {
 	{"cpus", required_argument, NULL, OPTION_CPUS},
 	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"permanent", no_argument, NULL, OPTION_PERMANENT},
+	{"report", required_argument, NULL, OPTION_REPORT},
+	{"names", no_argument, NULL, OPTION_NAMES},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},

@@ -177,9 +177,16 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 
 void nm_report_config_warnings(struct nm_daemon *daemon)
 {
+	char error[256];
 	for (size_t i = 0; i < daemon->config->warnings.count; i++)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s",
 			  daemon->config->warnings.text[i]);
+	if (daemon->config->threads.policy == NM_POLICY_KMAF &&
+	    nm_kmaf_check(NULL, error, sizeof(error)) < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "Policy kmaf needs the library Scotch (%s): install it, or set another "
+			  "threads.policy",
+			  error);
 }
 
 /* ---- decisions and their verdicts, also in the history ---- */

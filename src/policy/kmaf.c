@@ -461,7 +461,8 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 		add_thread(snapshot, &input, i);
 	int r = nm_mapping_compute(snapshot->topology, graph, input.threads,
 				   config->rules.mapping_gain, seed, &mapping);
-	if (r == -ENODATA) {
+	/* Without the library nothing is moved; nm_kmaf_check() has the reason. */
+	if (r == -ENODATA || r == -ELIBACC) {
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}

@@ -403,6 +403,10 @@ struct nm_kmaf_clock {
 int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret);
 
+/* Returns whether policy kmaf can be used: 0, or -ELIBACC with the reason if Scotch cannot be loaded.
+ * NULL is the library that it was built for. */
+int nm_kmaf_check(const char *library, char *error, size_t size);
+
 /* ---- table of policies ---- */
 
 /* The policies that move threads: a file and a row of NM_POLICIES (config.h) each. Pure. */

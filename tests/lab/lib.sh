@@ -97,6 +97,13 @@ start() { # LINES COMMAND…
 
 has_lines() { (($(wc -l <"$2") >= $1)); }
 
+# Files that the package left, including its runtime directory and state.
+leftovers() {
+	find / -xdev \( -path /lab -o -path /var/lab -o -path /proc -o -path /sys \) -prune \
+		-o -name '*numa-migr*' -print -o -name '*numamigr*' -print 2>/dev/null
+	find /run -name '*numa-migr*' -print
+}
+
 # ---- the daemon ----
 
 # Removes restrictions of our units that sanitizers do not work with: ptrace(2) on themselves, and memory limits. Applies

@@ -371,7 +371,7 @@ TEST_BETWEEN(NULL, NULL, an_unreadable_proc_is_reported)
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	const struct nm_doctor_options options = {.root_path = "/nonexistent"};
 
-	assert_int_equal(nm_doctor_run(&options, &findings), -ENOENT);
+	assert_int_equal(nm_doctor_run(&options, &findings, NULL), -ENOENT);
 	assert_int_equal(findings.count, 0);
 }
 
@@ -384,7 +384,7 @@ TEST_BETWEEN(NULL, NULL, this_machine)
 	size_t count;
 
 	(void)nm_doctor_checks(&count);
-	assert_int_equal(nm_doctor_run(&options, &findings), 0);
+	assert_int_equal(nm_doctor_run(&options, &findings, NULL), 0);
 	assert_int_equal(findings.count, count);
 	for (size_t i = 0; i < count; i++) {
 		const char *what = findings.items[i].what;

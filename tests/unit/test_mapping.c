@@ -6,11 +6,13 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "../../src/observe/pairs.h"
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
 #include "numa-migrd/base.h"
+#include "policy/policy.h"
 
 #define THREADS_MOST 128U
 
@@ -569,6 +571,17 @@ static void check_any(uint64_t seed)
 		else
 			assert_true(hwloc_bitmap_isset(places, (unsigned)mapping->cpu[i]));
 	}
+}
+
+TEST(a_missing_library_is_named)
+{
+	char error[256] = "";
+	assert_int_equal(nm_kmaf_check(NULL, error, sizeof(error)), 0);
+	assert_string_equal(error, "");
+	assert_int_equal(nm_kmaf_check("libabsent-7.0.so", error, sizeof(error)), -ELIBACC);
+	assert_non_null(strstr(error, "libabsent-7.0.so: cannot open"));
+	assert_int_equal(nm_kmaf_check("libm.so.6", error, sizeof(error)), -ELIBACC);
+	assert_string_equal(error, "libm.so.6 contains no SCOTCH_stratExit");
 }
 
 TEST(test_any_machine)

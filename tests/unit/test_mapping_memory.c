@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Scotch may lack memory for any of its objects: those that were created are freed. These functions
- * replace those of the library. */
+ * replace those of the library, when they are looked up (--wrap=dlsym). */
 #include "../support/test.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
@@ -16,9 +17,14 @@ static unsigned calls, fail_at; /* 0: none */
 static bool counting;
 static int made;
 
+static void *library; /* of the last look-up */
+
+void *__real_dlsym(void *handle, const char *name);
+void *__wrap_dlsym(void *handle, const char *name);
+
 static void *real(const char *name)
 {
-	void *function = dlsym(RTLD_NEXT, name);
+	void *function = __real_dlsym(library, name);
 	assert_non_null(function);
 	return function;
 }
@@ -85,6 +91,29 @@ int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound)
 	int r = function(context, graph, bound);
 	made += r == 0;
 	return r;
+}
+
+void *__wrap_dlsym(void *handle, const char *name)
+{
+#define OURS(function)                                                                             \
+	{                                                                                          \
+#function, (void (*)(void))(function)                                              \
+	}
+	static const struct {
+		const char *name;
+		void (*function)(void);
+	} ours[] = {
+		OURS(SCOTCH_contextInit),	 OURS(SCOTCH_contextExit),
+		OURS(SCOTCH_graphInit),		 OURS(SCOTCH_graphExit),
+		OURS(SCOTCH_archInit),		 OURS(SCOTCH_archExit),
+		OURS(SCOTCH_stratInit),		 OURS(SCOTCH_stratExit),
+		OURS(SCOTCH_contextRandomClone), OURS(SCOTCH_contextBindGraph),
+	};
+	library = handle;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(ours); i++)
+		if (strcmp(ours[i].name, name) == 0)
+			return *(void *const *)&ours[i].function;
+	return __real_dlsym(handle, name);
 }
 
 TEST(every_failure_frees_all_memory)

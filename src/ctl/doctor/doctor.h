@@ -13,6 +13,7 @@
 #define NM_DAEMON_PROGRAM "/usr/sbin/numa-migrd"
 
 struct sd_bus;
+struct json_t;
 
 struct nm_doctor_options {
 	const char *root_path;	 /* "/" except in tests */
@@ -36,8 +37,10 @@ struct nm_doctor_options {
 	int bus_error;
 };
 
-/* Adds the findings to *ret. Returns 0 regardless of the findings, or a negative errno if /proc
- * cannot be read. */
-int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret);
+/* Adds the findings to *ret, and unless NULL sets *ret_facts, which the caller releases, to facts
+ * that contain no name. Returns 0 regardless of the findings, or a negative errno if /proc cannot
+ * be read. */
+int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret,
+		  struct json_t **ret_facts);
 
 #endif

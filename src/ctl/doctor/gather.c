@@ -2,6 +2,7 @@
 /* Reads files as facts, collects the nodes, and whether the machine is virtual. */
 #include "gather.h"
 
+#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,12 +79,41 @@ void nm_facts_clear(struct nm_facts *facts)
 	*facts = (struct nm_facts){0};
 }
 
-int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret)
+static void put_reading(json_t *object, const char *name, const struct nm_reading *reading)
+{
+	if (!reading->error)
+		nm_must_do(json_object_set_new(object, name, json_integer(reading->value)));
+}
+
+static json_t *facts_document(const struct nm_facts *facts)
+{
+	const struct nm_facts_tried *tried = &facts->tried;
+	json_t *object = nm_must(json_pack(
+		"{sb sb sb sb sb ss ss sb sb}", "virtual_machine", facts->virtual_machine,
+		"container", facts->container != NULL, "bpf_scheduler", facts->bpf_scheduler,
+		"cgroup_v2", facts->unified, "service_runs", facts->daemon_pid != 0, "sources",
+		facts->sources, "event_table", facts->table, "counters", facts->has_counters,
+		"valid_configuration", facts->config != NULL));
+	put_reading(object, "perf_event_paranoid", &facts->paranoid);
+	put_reading(object, "numa_balancing", &facts->balancing);
+	if (facts->trial == NM_TRIAL_DONE)
+		nm_must_do(json_object_set_new(
+			object, "counted",
+			nm_must(json_pack("{sb sb sb sb sb}", "cycles", tried->cycles, "accesses",
+					  tried->accesses, "instructions", tried->instructions,
+					  "flops", tried->flops, "dram", tried->dram))));
+	return object;
+}
+
+int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret,
+		  struct json_t **ret_facts)
 {
 	nm_auto(nm_facts_clear) struct nm_facts facts = {0};
 	int r = nm_facts_gather(options, &facts);
-
-	if (r == 0)
-		nm_doctor_examine(&facts, ret);
-	return r;
+	if (r < 0)
+		return r;
+	nm_doctor_examine(&facts, ret);
+	if (ret_facts)
+		*ret_facts = facts_document(&facts);
+	return 0;
 }

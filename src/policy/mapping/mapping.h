@@ -35,7 +35,8 @@ struct nm_mapping {
  * Computes a placement of the graph's threads. Equivalent places are renamed so that most threads
  * stay. Threads placed on CPUs outside their affinities are moved as near to their partners as
  * possible without crowding. `gain` is mapping_gain. Returns 0; -ENODATA: no thread has a usable
- * CPU; -ENOMEM for failures of Scotch, which reports no reason.
+ * CPU; -ELIBACC: Scotch cannot be loaded; -ENOMEM for failures of Scotch, which reports no
+ * reason.
  */
 int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affinity_graph *graph,
 		       const struct nm_mapping_thread *threads, double gain, uint32_t seed,

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface to Scotch. Each call uses its own context with one thread and a newly seeded
+/* The interface to Scotch, which is loaded when it is used: one policy needs it, and it brings
+ * three compression libraries. Each call uses its own context with one thread and a newly seeded
  * generator; otherwise the result would depend on earlier calls and on the environment. */
+#include <dlfcn.h>
 #include <math.h>
 #include <scotch.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "hierarchy.h"
+#include "policy/policy.h"
 
 #define LOAD_UNIT 100 /* load of one CPU */
 #define LOAD_MAX (16 * LOAD_UNIT)
-#define WEIGHTS_MAX (1U << 29)	/* Scotch sums weights in 32 bits */
-#define IMBALANCE 0.05		/* by how much a CPU may exceed its share */
+#define WEIGHTS_MAX (1U << 29) /* Scotch sums weights in 32 bits */
+#define IMBALANCE 0.05	       /* by how much a CPU may exceed its share */
 
-/* Scotch's own versions write to stderr; its return values are sufficient. */
+/* Scotch's own versions write to stderr; its return values are sufficient. The program exports
+ * these, so that they come first. */
 void SCOTCH_errorProg(const char *name)
 {
 	(void)name;
@@ -26,6 +31,77 @@ void SCOTCH_errorPrint(const char *format, ...)
 void SCOTCH_errorPrintW(const char *format, ...)
 {
 	(void)format;
+}
+
+/* The functions of Scotch that are called. */
+#define CALLS                                                                                      \
+	CALL(stratExit)                                                                            \
+	CALL(archExit)                                                                             \
+	CALL(graphExit)                                                                            \
+	CALL(contextExit)                                                                          \
+	CALL(contextInit)                                                                          \
+	CALL(graphInit)                                                                            \
+	CALL(archInit)                                                                             \
+	CALL(stratInit)                                                                            \
+	CALL(numSizeof)                                                                            \
+	CALL(contextRandomClone)                                                                   \
+	CALL(contextThreadSpawn)                                                                   \
+	CALL(contextRandomSeed)                                                                    \
+	CALL(contextRandomReset)                                                                   \
+	CALL(archTleaf)                                                                            \
+	CALL(archSub)                                                                              \
+	CALL(stratGraphMapBuild)                                                                   \
+	CALL(graphBuild)                                                                           \
+	CALL(contextBindGraph)                                                                     \
+	CALL(graphMap)
+
+struct scotch {
+#define CALL(name) __typeof__(&SCOTCH_##name) name;
+	CALLS
+#undef CALL
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} calls[] = {
+#define CALL(name) {"SCOTCH_" #name, offsetof(struct scotch, name)},
+	CALLS
+#undef CALL
+};
+
+/* It stays loaded: a second call only looks up the functions. Returns 0, or -ELIBACC with a
+ * sentence. */
+static int load(const char *library, struct scotch *ret, char *error, size_t size)
+{
+	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+
+	if (!handle) {
+		(void)snprintf(error, size, "%s", dlerror());
+		return -ELIBACC;
+	}
+	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++) {
+		void *function = dlsym(handle, calls[i].name);
+		if (!function) {
+			(void)snprintf(error, size, "%s contains no %s", library, calls[i].name);
+			(void)dlclose(handle);
+			return -ELIBACC;
+		}
+		memcpy((char *)ret + calls[i].offset, &function, sizeof(function));
+	}
+	(void)dlclose(handle);
+	/* Builds of Scotch use integers of different widths under the same library name. */
+	if (ret->numSizeof() == (int)sizeof(SCOTCH_Num))
+		return 0;
+	(void)snprintf(error, size, "%s has integers of another width", library);
+	return -ELIBACC;
+}
+
+int nm_kmaf_check(const char *library, char *error, size_t size)
+{
+	struct scotch scotch;
+
+	return load(library ? library : NM_SCOTCH_SONAME, &scotch, error, size);
 }
 
 /* The graph in Scotch's format; the arrays must outlive it. */
@@ -72,6 +148,7 @@ static void fill(const struct nm_task *task, unsigned idle, struct arrays *array
 
 /* All Scotch objects, for a complete cleanup after any failure. */
 struct session {
+	struct scotch scotch;
 	SCOTCH_Context context;
 	SCOTCH_Graph graph, bound;
 	SCOTCH_Arch whole, present;
@@ -83,34 +160,34 @@ struct session {
 static void end_session(struct session *session)
 {
 	if (session->begun > 4)
-		SCOTCH_stratExit(&session->strategy);
+		session->scotch.stratExit(&session->strategy);
 	if (session->begun > 3)
-		SCOTCH_archExit(&session->present);
+		session->scotch.archExit(&session->present);
 	if (session->begun > 2)
-		SCOTCH_archExit(&session->whole);
+		session->scotch.archExit(&session->whole);
 	if (session->begun > 1)
-		SCOTCH_graphExit(&session->graph);
+		session->scotch.graphExit(&session->graph);
 	if (session->begun > 0)
-		SCOTCH_contextExit(&session->context);
+		session->scotch.contextExit(&session->context);
 	session->begun = 0;
 }
 
 static bool init_all(struct session *session)
 {
 	session->begun = 0;
-	if (SCOTCH_contextInit(&session->context))
+	if (session->scotch.contextInit(&session->context))
 		return false;
 	session->begun++;
-	if (SCOTCH_graphInit(&session->graph))
+	if (session->scotch.graphInit(&session->graph))
 		return false;
 	session->begun++;
-	if (SCOTCH_archInit(&session->whole))
+	if (session->scotch.archInit(&session->whole))
 		return false;
 	session->begun++;
-	if (SCOTCH_archInit(&session->present))
+	if (session->scotch.archInit(&session->present))
 		return false;
 	session->begun++;
-	if (SCOTCH_stratInit(&session->strategy))
+	if (session->scotch.stratInit(&session->strategy))
 		return false;
 	session->begun++;
 	return true;
@@ -119,16 +196,17 @@ static bool init_all(struct session *session)
 /* On failure nothing is left to free. */
 static int init_session(struct session *session, uint32_t seed)
 {
-	/* Builds of Scotch use integers of different widths under the same library name. */
-	if (SCOTCH_numSizeof() != (int)sizeof(SCOTCH_Num))
-		return -ENOSYS;
-	if (!init_all(session) || SCOTCH_contextRandomClone(&session->context) ||
-	    SCOTCH_contextThreadSpawn(&session->context, 1, NULL)) {
+	char error[256];
+	int r = load(NM_SCOTCH_SONAME, &session->scotch, error, sizeof(error));
+	if (r < 0)
+		return r;
+	if (!init_all(session) || session->scotch.contextRandomClone(&session->context) ||
+	    session->scotch.contextThreadSpawn(&session->context, 1, NULL)) {
 		end_session(session);
 		return -ENOMEM;
 	}
-	SCOTCH_contextRandomSeed(&session->context, (SCOTCH_Num)(seed & INT32_MAX));
-	SCOTCH_contextRandomReset(&session->context);
+	session->scotch.contextRandomSeed(&session->context, (SCOTCH_Num)(seed & INT32_MAX));
+	session->scotch.contextRandomReset(&session->context);
 	return 0;
 }
 
@@ -161,7 +239,7 @@ static int make_architecture(struct session *session, const struct nm_hierarchy 
 		size[levels] = (SCOTCH_Num)tree->arity[level];
 		cost[levels++] = crossing_cost(tree->topology, level);
 	}
-	return SCOTCH_archTleaf(&session->whole, levels, size, cost) ? -ENOMEM : 0;
+	return session->scotch.archTleaf(&session->whole, levels, size, cost) ? -ENOMEM : 0;
 }
 
 /* Restricts the architecture to the existing leaves, if the machine is irregular or some CPUs may
@@ -172,8 +250,8 @@ static int keep_present(struct session *session, const struct nm_hierarchy *tree
 
 	for (unsigned i = 0; i < tree->nr_leaves; i++)
 		places[i] = (SCOTCH_Num)tree->place[i];
-	return SCOTCH_archSub(&session->present, &session->whole, (SCOTCH_Num)tree->nr_leaves,
-			      places)
+	return session->scotch.archSub(&session->present, &session->whole,
+				       (SCOTCH_Num)tree->nr_leaves, places)
 		       ? -ENOMEM
 		       : 0;
 }
@@ -190,18 +268,18 @@ static int map(struct session *session, const struct nm_task *task, unsigned idl
 		r = keep_present(session, tree);
 	if (r < 0)
 		return r;
-	if (SCOTCH_stratGraphMapBuild(&session->strategy, SCOTCH_STRATRECURSIVE,
-				      (SCOTCH_Num)tree->nr_leaves, IMBALANCE) ||
-	    SCOTCH_graphBuild(&session->graph, 0, threads, arrays->first, arrays->first + 1,
-			      arrays->load, NULL, arrays->first[threads], arrays->partner,
-			      arrays->weight) ||
-	    SCOTCH_contextBindGraph(&session->context, &session->graph, &session->bound))
+	if (session->scotch.stratGraphMapBuild(&session->strategy, SCOTCH_STRATRECURSIVE,
+					       (SCOTCH_Num)tree->nr_leaves, IMBALANCE) ||
+	    session->scotch.graphBuild(&session->graph, 0, threads, arrays->first,
+				       arrays->first + 1, arrays->load, NULL,
+				       arrays->first[threads], arrays->partner, arrays->weight) ||
+	    session->scotch.contextBindGraph(&session->context, &session->graph, &session->bound))
 		return -ENOMEM;
-	r = SCOTCH_graphMap(&session->bound, regular ? &session->whole : &session->present,
-			    &session->strategy, arrays->part)
+	r = session->scotch.graphMap(&session->bound, regular ? &session->whole : &session->present,
+				     &session->strategy, arrays->part)
 		    ? -ENOMEM
 		    : 0;
-	SCOTCH_graphExit(&session->bound);
+	session->scotch.graphExit(&session->bound);
 	return r;
 }
 

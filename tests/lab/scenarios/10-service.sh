@@ -19,6 +19,8 @@ exposure() { # UNIT: the score of systemd-analyze security
 
 ALL_ENCODED='Encoded by libpfm4: 10; by raw value: 0; not encoded: 0.'
 
+maps_scotch() { grep -q libscotch "/proc/$pid/maps"; }
+
 balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
 
 # As the helper sees it, which lets no program be executed: there is no way in.
@@ -62,13 +64,6 @@ encoded_in() { # UNIT
 	systemctl daemon-reload
 }
 
-# Files that the package left, including its runtime directory and state.
-leftovers() {
-	find / -xdev \( -path /lab -o -path /var/lab -o -path /proc -o -path /sys \) -prune \
-		-o -name '*numa-migr*' -print -o -name '*numamigr*' -print 2>/dev/null
-	find /run -name '*numa-migr*' -print
-}
-
 check "the installed package asks for nothing that is missing" dpkg -i "$PACKAGE"
 cp "$CONF" /var/lab/shipped.conf
 begin
@@ -76,7 +71,13 @@ check "the shipped file is valid" numa-migrd --check-config
 check_equal "it is a conffile" "$CONF" "$(dpkg-query -W -f '${Conffiles}' numa-migrd | awk '{ print $1 }')"
 check "perf_event_paranoid is the kernel's own" [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ]
 
+# The guest may not have numad.
+printf '[Service]\nExecStart=/bin/sleep infinity\n' >/run/systemd/system/numad.service
+systemctl daemon-reload
+systemctl start numad
 check "it starts" systemctl start numa-migrd
+check "which stops numad" fails systemctl --quiet is-active numad
+rm /run/systemd/system/numad.service
 check "systemctl status reports that it runs" systemctl --no-pager status numa-migrd
 pid=$(daemon_pid)
 check_equal "it does not run as root" numa-migrd "$(ps -o user:20= -p "$pid" | tr -d ' ')"
@@ -103,6 +104,11 @@ echo 'parameters: { general: { interval_s = 2; }; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
 check "the journal has an entry" wait_for 5 has_entry KIND=reload
 check "it is the same process" main_pid_kept
+
+check "Scotch is not loaded without policy kmaf" fails maps_scotch
+echo 'threads: { policy = "kmaf"; };' >"$CONF"
+check "policy kmaf is taken" systemctl reload numa-migrd
+check "and loads Scotch in the sandbox" wait_for 5 maps_scotch
 
 balancing 0
 echo 'parameters: { sampling: { inject = "numa_balancing"; }; };' >"$CONF"
