@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A newcomer types each command of README.md that a machine with the package can run, in the order of its sections, and
-# all of them succeed: installation, dry run, trial, a first configuration, operation, removal. What they print is on the console.
+# all of them succeed: installation, dry run, trial, a first configuration, operation, removal. Their output is on the
+# console.
 # boot: main
 # when: full
 # limit: 400
@@ -16,7 +17,7 @@ section() { awk -v head="## $1" '/^## / { inside = $0 == head } inside' "$README
 # Indented lines, without their remarks.
 commands_of() { section "$1" | sed -nE 's/^    ([^ ].*)/\1/; T; s/ +# .*//; p' | grep -vE "$SOURCES"; } # SECTION
 
-# What the reader puts in place of the names in README.
+# Replaces the names that README uses for what a machine has.
 with_names() { # COMMAND
 	local command=${1//PID/$started}
 	if [[ $command == 'apt install ./'* ]]; then
@@ -51,7 +52,7 @@ type_section() { # NAME
 	done < <(commands_of "$1")
 }
 
-# What a reader waits for before the next command.
+# Waits until the next command has something to show.
 settle() { # COMMAND
 	case $1 in
 	'systemctl start numa-migrd') check "a dry run logs decisions" wait_for 60 has_entry RESULT=dry-run ;;

@@ -100,7 +100,7 @@ services_restart() {
 	systemctl restart dbus
 	check "the bus restarted: it is there again" wait_for 30 numa-migrctl status
 	goes_on "another bus"
-	check "the trial goes on" grep -q '^Trial: running' <<<"$(numa-migrctl trial)"
+	check "the trial continues" grep -q '^Trial: running' <<<"$(numa-migrctl trial)"
 	check "and can be ended" grep -q '^Trial: over, ended early' <<<"$(numa-migrctl trial stop)"
 }
 
