@@ -557,6 +557,7 @@ TEST(the_helper_starts_with_the_service)
 	nm_doctor_examine(facts, &findings);
 	assert_int_equal(find(&findings, "privilege")->severity, NM_SEVERITY_FINE);
 	assert_true(finding_contains(find(&findings, "privilege"), "starts with the service"));
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_FINE);
 	free_facts(facts);
 }
 

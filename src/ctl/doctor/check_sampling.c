@@ -165,8 +165,7 @@ static void say_helper(const char *name, const struct nm_facts *facts, struct nm
 				facts->paranoid.value);
 		return;
 	}
-	if (strcmp(facts->unit.load, "loaded") == 0 &&
-	    strcmp(facts->unit.active, "inactive") == 0) { /* just installed, or stopped */
+	if (nm_facts_is_stopped(facts)) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"kernel.perf_event_paranoid is %" PRId64
 				": the helper opens the events, and starts with the service.",

@@ -46,9 +46,9 @@ static void report_stopped(const char *name, const struct nm_facts *facts,
 					     "root in a terminal");
 		return;
 	}
-	nm_findings_remedy(findings, "systemctl enable --now numa-migrd");
 	nm_findings_remedy(findings, "for a dry run first, set general.dry_run = true in the "
 				     "configuration");
+	nm_findings_remedy(findings, "systemctl start numa-migrd, and later enable it");
 }
 
 static void report_unknown(const char *name, const struct nm_facts *facts,
