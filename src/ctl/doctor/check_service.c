@@ -179,7 +179,7 @@ void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_fi
 	}
 	if (!facts->running_source[0]) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"Whether a trial was made is known to the running service.");
+				"Only the running service knows whether there was a trial.");
 		return;
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
