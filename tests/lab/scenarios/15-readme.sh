@@ -55,8 +55,8 @@ type_section() { # NAME
 # Waits until the next command has something to show.
 settle() { # COMMAND
 	case $1 in
-	'systemctl start numa-migrd') check "a dry run logs decisions" wait_for 60 has_entry RESULT=dry-run ;;
-	'systemctl reload numa-migrd') check "and then it acts" wait_for 60 has_entry RESULT=asked + RESULT=applied ;;
+	'systemctl start numa-migrd') effect "a dry run logs decisions" wait_for 60 has_entry RESULT=dry-run ;;
+	'systemctl reload numa-migrd') effect "and then it acts" wait_for 60 has_entry RESULT=asked + RESULT=applied ;;
 	'journalctl -fu numa-migrd') check "the process is known" wait_for 60 numa-migrctl explain process "$started" ;;
 	esac
 }
@@ -77,14 +77,14 @@ balancing 1
 mark_journal
 type_section Install
 check "nothing has been started" fails is_active
-# On a busy machine, so that there is something to gain.
+# With rests, so that the emulated CPUs have time for what is typed.
 others=()
 for _ in 1 2; do
-	sharers -n other all 2 32 >/dev/null &
+	sharers -n other -r 2 all 2 32 >/dev/null &
 	others+=("$!")
 done
 systemctl unmask postgresql # the image has no service by that name
-start_unit postgresql sharers -n postgres all 2 32
+start_unit postgresql sharers -n postgres -r 2 all 2 32
 check "there is a service" [ "$started" -gt 0 ]
 type_section 'Try it'
 write_configuration 'A first configuration'
