@@ -11,6 +11,7 @@ readonly README=/lab/README.md
 readonly SOURCES='^(scripts/|cmake |\(cd )' # need the sources, which this machine does not have
 readonly ENDLESS='^(journalctl -f|numa-migrctl top$)'
 typed=0
+started=0 # PID in README
 
 section() { awk -v head="## $1" '/^## / { inside = $0 == head } inside' "$README"; } # NAME
 
@@ -32,6 +33,7 @@ with_names() { # COMMAND
 type_command() { # COMMAND
 	local wanted=0 status
 	echo "README: # $1" >&2
+	[[ $1 ]] || return
 	if [[ $1 =~ $ENDLESS ]]; then
 		wanted=124
 		timeout 20 script -qec "$1" /dev/null </dev/null >&2
@@ -77,14 +79,14 @@ balancing 1
 mark_journal
 type_section Install
 check "nothing has been started" fails is_active
-# With rests, so that the emulated CPUs have time for what is typed.
+# On a busy machine, so that there is something to gain.
 others=()
 for _ in 1 2; do
-	sharers -n other -r 2 all 2 32 >/dev/null &
+	sharers -n other all 2 32 >/dev/null &
 	others+=("$!")
 done
 systemctl unmask postgresql # the image has no service by that name
-start_unit postgresql sharers -n postgres -r 2 all 2 32
+start_unit postgresql sharers -n postgres all 2 32
 check "there is a service" [ "$started" -gt 0 ]
 type_section 'Try it'
 write_configuration 'A first configuration'
