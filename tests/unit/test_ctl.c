@@ -219,7 +219,7 @@ TEST(test_tables)
 	assert_ctl("processes 816", 0, "ignored");
 	assert_ctl("threads", 0, "P\xcc\x82");
 	assert_ctl("threads 815", 0, "815");
-	assert_ctl("decisions", 0, "18  Nov 14 22:13:20  migrate");
+	assert_ctl("decisions", 0, "18  Nov 14 22:13:20  migrate  4711  perf");
 	assert_ctl("decisions", 0,
 		   "2\xe2\x86\x92"
 		   "0");

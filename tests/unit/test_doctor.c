@@ -102,6 +102,7 @@ static void strict_without_helper(struct nm_facts *facts)
 {
 	facts->paranoid.value = 3;
 	facts->helper_socket.value = 0;
+	set_word(facts->unit.active, "active");
 }
 
 static void without_perf(struct nm_facts *facts)
@@ -545,6 +546,21 @@ TEST(other_checks_work_without_systemd)
 }
 
 /* /proc may hide processes of other users; hidden ones are not reported as absent. */
+/* As Debian's kernel is, and as the package leaves the machine. */
+TEST(the_helper_starts_with_the_service)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	strict_without_helper(facts);
+	set_word(facts->unit.active, "inactive");
+	nm_doctor_examine(facts, &findings);
+	assert_int_equal(find(&findings, "privilege")->severity, NM_SEVERITY_FINE);
+	assert_true(finding_contains(find(&findings, "privilege"), "starts with the service"));
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_FINE);
+	free_facts(facts);
+}
+
 TEST(a_user_with_hidden_processes)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};

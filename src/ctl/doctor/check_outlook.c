@@ -12,7 +12,7 @@ static bool may_sample(const struct nm_facts *facts)
 	if (strcmp(facts->lockdown, "confidentiality") == 0 || facts->paranoid.error == -ENOENT)
 		return false;
 	return facts->paranoid.error || facts->paranoid.value <= 2 ||
-	       facts->helper_socket.value == 1;
+	       facts->helper_socket.value == 1 || nm_facts_is_stopped(facts);
 }
 
 static bool sees_repeated(const struct nm_facts *facts)

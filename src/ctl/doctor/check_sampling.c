@@ -165,6 +165,13 @@ static void say_helper(const char *name, const struct nm_facts *facts, struct nm
 				facts->paranoid.value);
 		return;
 	}
+	if (nm_facts_is_stopped(facts)) {
+		nm_findings_add(findings, name, NM_SEVERITY_FINE,
+				"kernel.perf_event_paranoid is %" PRId64
+				": the helper opens the events, and starts with the service.",
+				facts->paranoid.value);
+		return;
+	}
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
 			"kernel.perf_event_paranoid is %" PRId64
 			": the service can sample only through the helper, whose socket does not "

@@ -46,9 +46,9 @@ static void report_stopped(const char *name, const struct nm_facts *facts,
 					     "root in a terminal");
 		return;
 	}
-	nm_findings_remedy(findings, "systemctl enable --now numa-migrd");
 	nm_findings_remedy(findings, "for a dry run first, set general.dry_run = true in the "
 				     "configuration");
+	nm_findings_remedy(findings, "systemctl start numa-migrd, and later enable it");
 }
 
 static void report_unknown(const char *name, const struct nm_facts *facts,
@@ -179,7 +179,7 @@ void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_fi
 	}
 	if (!facts->running_source[0]) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"Whether a trial was made is known to the running service.");
+				"Only the running service knows whether there was a trial.");
 		return;
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,

@@ -3,6 +3,8 @@
 #ifndef NUMA_MIGRD_DOCTOR_CHECKS_H
 #define NUMA_MIGRD_DOCTOR_CHECKS_H
 
+#include <string.h>
+
 #include "../findings.h"
 #include "facts.h"
 #include "numa-migrd/proc.h"
@@ -63,6 +65,13 @@ static inline bool nm_facts_balances(const struct nm_facts *facts)
 static inline bool nm_facts_injects(const struct nm_facts *facts)
 {
 	return facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
+}
+
+/* Just installed, or stopped: a start also starts the helper. */
+static inline bool nm_facts_is_stopped(const struct nm_facts *facts)
+{
+	return strcmp(facts->unit.load, "loaded") == 0 &&
+	       strcmp(facts->unit.active, "inactive") == 0;
 }
 
 /* Policy "auto" moves the memory of processes to their homes, unless the kernel does. */

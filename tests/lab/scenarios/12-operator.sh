@@ -139,6 +139,26 @@ opts_in() {
 	effect "attribute: on" moved "$opted"
 }
 
+# A restart makes another cgroup.
+steers_permanently() {
+	local cgroup=/sys/fs/cgroup/system.slice/kept.service
+	kept_value() { getfattr --only-values -n user.numa-migrd $cgroup; }
+	printf '[Service]\nExecStart=/bin/sleep infinity\n' >/run/systemd/system/kept.service
+	systemctl daemon-reload
+	systemctl start kept
+	check "permanent: of a running service" numa-migrctl steer kept observe --permanent
+	check_equal "permanent: now" observe "$(kept_value)"
+	systemctl restart kept
+	check_equal "permanent: after a restart" observe "$(kept_value)"
+	check "permanent: reset" numa-migrctl steer kept reset --permanent
+	check "permanent: no attribute now" fails kept_value
+	systemctl restart kept
+	check "permanent: none after a restart" fails kept_value
+	systemctl stop kept
+	rm -r /run/systemd/system/kept.service /etc/systemd/system/kept.service.d
+	systemctl daemon-reload
+}
+
 others_directory() {
 	check "attribute: the directory becomes another user's" chown passerby "$GROUP"
 	check "attribute: who may restrict it" as passerby setfattr -n user.numa-migrd -v observe "$GROUP"
@@ -163,6 +183,7 @@ metrics
 opts_out
 opts_in
 others_directory
+steers_permanently
 systemctl stop numa-migrd
 check "metrics: no file of a stopped service" [ ! -e "$METRICS" ]
 check_equal "and numa-migrctl says that it is not running" 69 "$(status_of numa-migrctl status)"

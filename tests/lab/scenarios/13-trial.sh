@@ -2,7 +2,7 @@
 # A trial of processes, through real D-Bus, systemd and journald: its result outlives the command, and is a sentence.
 # boot: main
 # when: full
-# limit: 1500
+# limit: 1200
 . "$LAB/lib.sh"
 
 over() { numa-migrctl trial | grep -q '^Trial: over'; }
@@ -13,12 +13,12 @@ cat >"$CONF" <<-SETTINGS
 	sampling: { $UNCAPPED };
 SETTINGS
 systemctl start numa-migrd
-check "it shows for how long processes are drawn" grep -q 'in the first 7 min' \
-	<<<"$(numa-migrctl trial start --minutes 17)"
-check "status shows it" grep -q 'trial: running, 17 min left' <<<"$(numa-migrctl status)"
+check "it shows for how long processes are drawn" grep -q 'in the first 4 min' \
+	<<<"$(numa-migrctl trial start --minutes 14)"
+check "status shows it" grep -q 'trial: running, 14 min left' <<<"$(numa-migrctl status)"
 check "a trial of a service is refused meanwhile" grep -q 'a trial is running' \
 	<<<"$(numa-migrctl trial service numa-migrd --measure true 2>&1)"
-for _ in {1..70}; do
+for _ in {1..40}; do
 	for _ in 1 2; do
 		timeout 60 alone 4 1 6 >/dev/null &
 	done

@@ -96,9 +96,12 @@ services_restart() {
 	systemctl restart systemd-journald
 	systemctl reload numa-migrd
 	check "journald restarted: entries arrive" wait_for 10 has_entry KIND=reload
+	check "a trial begins" numa-migrctl trial start
 	systemctl restart dbus
 	check "the bus restarted: it is there again" wait_for 30 numa-migrctl status
 	goes_on "another bus"
+	check "the trial continues" grep -q '^Trial: running' <<<"$(numa-migrctl trial)"
+	check "and can be ended" grep -q '^Trial: over, ended early' <<<"$(numa-migrctl trial stop)"
 }
 
 run_is_full() {
