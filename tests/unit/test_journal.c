@@ -172,6 +172,15 @@ TEST(test_decisions_about_threads)
 	   "");
 }
 
+TEST(test_moves_within_a_node_name_their_places)
+{
+	decide(WITH(migrate(), it.policy = NM_POLICY_KMAF, it.steps[0].node_to = 1));
+	is("~Moved perf[1234/1240] from CPU 5 (node 7) to the cache of CPU 1 (node 7)", "");
+	decide(WITH(swap(), it.policy = NM_POLICY_KMAF, it.steps[0].node_to = 1,
+		    it.steps[1].node_to = 0));
+	is("~Swapped perf[1234/1240] (CPU 5) and perf[1234/1250] (CPU 0)", "");
+}
+
 TEST(test_refusals_name_the_thread_and_the_cause)
 {
 	static const struct {

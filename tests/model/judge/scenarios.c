@@ -521,9 +521,9 @@ const struct judge_scenario judge_scenarios[] = {
 	CACHED("exchange", "one whose threads exchange data with neighbours", "o6320-4x8",
 	       fill_exchange),
 	CACHED("exchange-epyc", "the same, eight caches a node", "epyc-2x32", fill_exchange),
-	CACHED("quarter", "one whose threads exchange a quarter", "o6320-4x8", fill_quarter),
+	CACHED("quarter", "one whose threads exchange 25 %", "o6320-4x8", fill_quarter),
 	CACHED("quarter-epyc", "the same, eight caches a node", "epyc-2x32", fill_quarter),
-	CACHED("tenth", "one whose threads exchange a tenth", "o6320-4x8", fill_tenth),
+	CACHED("tenth", "one whose threads exchange 10 %", "o6320-4x8", fill_tenth),
 	CACHED("tenth-epyc", "the same, eight caches a node", "epyc-2x32", fill_tenth),
 #undef CACHED
 };
