@@ -67,6 +67,7 @@ settle() { # COMMAND
 write_configuration() { # SECTION
 	local file
 	file=$(section "$1" | grep -oE '/etc/numa-migrd\.conf\.d/[a-z-]+\.conf')
+	# shellcheck disable=SC2016 # fences of Markdown
 	section "$1" | sed -n '/^```libconfig$/,/^```$/p' | grep -v '^```' >"$file"
 	check "$1: a file and its text" [ -s "$file" ]
 }
