@@ -122,10 +122,13 @@ SCRIPT(test_batches_of_two_policies,
 
 WORD(discard)
 {
+	bool freed[NM_ARRAY_SIZE(named)];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(named); i++)
+		freed[i] = in_mover[i] && !named[i]->bulk;
 	nm_mover_discard(mover_test->mover, false);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(named); i++)
-		if (in_mover[i] && !named[i]->bulk)
-			named[i] = NULL; /* freed */
+		if (freed[i])
+			named[i] = NULL;
 }
 
 /* One is finished, one is in a call, and one waits: none is returned. */
