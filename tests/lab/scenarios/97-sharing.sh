@@ -13,12 +13,13 @@
 begin_pmu
 full || span=50 # threads first, then pages
 groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };' adjusted=$PATIENT
-compare pairs kmaf yes pairs $THREADS 2
+rests=() rules='mapping_s = 1.0;'
+compare pairs kmaf-paper yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
 figure sharing_settle_s "$settle" s
-effect "pairs: threads were placed by shared memory" has_entry POLICY=kmaf RESULT=applied
-note "$(field MESSAGE POLICY=kmaf RESULT=applied | head -n 1)"
-note "$(field MESSAGE POLICY=kmaf VERDICT=improved | head -n 1)"
+effect "pairs: threads were placed by shared memory" has_entry POLICY=kmaf-paper RESULT=applied
+note "$(field MESSAGE POLICY=kmaf-paper RESULT=applied | head -n 1)"
+note "$(field MESSAGE POLICY=kmaf-paper VERDICT=improved | head -n 1)"
 effect "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5
 if full; then
 	compare neighbours kmaf yes neighbours $THREADS 2
