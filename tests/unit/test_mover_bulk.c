@@ -20,7 +20,7 @@ static struct nm_page_batch *bulk_batch(void)
 /* Sets the line of numa_maps of the only mapping. */
 static void set_numa_maps(const struct test *test, const char *words)
 {
-	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n",
+	snprintf(test->memory->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n",
 		 FAKE_BASE, words);
 }
 
@@ -40,7 +40,7 @@ static unsigned pages_on(const struct test *test, int node)
 	unsigned count = 0;
 
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		count += test->fake->node[page] == node;
+		count += test->memory->node[page] == node;
 	return count;
 }
 
@@ -65,7 +65,7 @@ static void migrate(struct test *test, struct outcome expected)
 {
 	struct nm_page_batch *batch_new = bulk_batch();
 	unsigned of_one = expected.pages_of_one ? expected.pages_of_one : 1;
-	unsigned calls = test->fake->calls;
+	unsigned calls = test->memory->calls;
 
 	nm_mover_free(NM_TAKE(test->mover));
 	RUN(test, batch);
@@ -77,14 +77,14 @@ static void migrate(struct test *test, struct outcome expected)
 	assert_int_equal(nm_mover_counts(test->mover).moved, batch->moved);
 	assert_int_equal(nm_mover_counts(test->mover).bytes, batch->bytes);
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
-	assert_most(test->fake->calls - calls, expected.calls_most);
-	assert_most(test->fake->finds, expected.searches_most);
+	assert_most(test->memory->calls - calls, expected.calls_most);
+	assert_most(test->memory->finds, expected.searches_most);
 }
 #define MIGRATE(...) migrate(*state, (struct outcome){__VA_ARGS__})
 
-static struct fake *fake_in(void **state)
+static struct memory *memory_in(void **state)
 {
-	return ((struct test *)*state)->fake;
+	return ((struct test *)*state)->memory;
 }
 
 /* ---- what moves ---- */
@@ -93,31 +93,31 @@ static struct fake *fake_in(void **state)
 TEST(few_pages_need_few_calls)
 {
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		fake_in(state)->node[page] = page % 32 == 0 ? 2 : -ENOENT;
+		memory_in(state)->node[page] = page % 32 == 0 ? 2 : -ENOENT;
 	MIGRATE(.moved = FAKE_PAGES / 32, .calls_most = 1, .searches_most = 1);
 }
 
 TEST(all_of_a_large_process_moves)
 {
 	MIGRATE(.moved = FAKE_PAGES);
-	assert_true(fake_in(state)->calls > 1 && fake_in(state)->largest >= 256);
+	assert_true(memory_in(state)->calls > 1 && memory_in(state)->largest >= 256);
 }
 
 TEST(huge_pages_move_whole)
 {
-	fake_in(state)->whole[0] = fake_in(state)->whole[3] = true;
+	memory_in(state)->whole[0] = memory_in(state)->whole[3] = true;
 	MIGRATE(.moved = FAKE_PAGES);
 }
 
 /* Some are there already, some were never touched, and other processes map some, too. */
 TEST(each_page_is_counted)
 {
-	struct fake *fake = fake_in(state);
+	struct memory *memory = memory_in(state);
 
 	for (size_t page = 0; page < FAKE_PER_HUGE; page++) {
-		fake->node[page] = 1;
-		fake->node[FAKE_PER_HUGE + page] = -ENOENT;
-		fake->add_error[3 * FAKE_PER_HUGE + page] = -EACCES;
+		memory->node[page] = 1;
+		memory->node[FAKE_PER_HUGE + page] = -ENOENT;
+		memory->add_error[3 * FAKE_PER_HUGE + page] = -EACCES;
 	}
 	MIGRATE(.moved = FAKE_PAGES - 3 * FAKE_PER_HUGE, .there = FAKE_PER_HUGE,
 		.stayed = FAKE_PER_HUGE);
@@ -130,7 +130,7 @@ TEST(memory_beside_the_target_stays)
 
 	test->topology->nodes[3].nearest_with_cpus = 1;
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		test->fake->node[page] = page % 2 ? 3 : 2;
+		test->memory->node[page] = page % 2 ? 3 : 2;
 	MIGRATE(.moved = FAKE_PAGES / 2);
 	assert_int_equal(pages_on(test, 3), FAKE_PAGES / 2);
 }
@@ -138,9 +138,9 @@ TEST(memory_beside_the_target_stays)
 /* Each page once, even if a search finds fewer pages than a call takes. */
 TEST(every_found_page_is_moved)
 {
-	fake_in(state)->found_most = 1000;
+	memory_in(state)->found_most = 1000;
 	MIGRATE(.moved = FAKE_PAGES, .searches_most = FAKE_PAGES / 1000 + 1);
-	assert_true(fake_in(state)->finds >= 4);
+	assert_true(memory_in(state)->finds >= 4);
 }
 
 /* ---- pages that return ---- */
@@ -164,7 +164,7 @@ TEST(pages_are_rolled_back_to_their_nodes)
 	unsigned pages = 0;
 
 	for (size_t page = 0; page < FAKE_PAGES; page++) {
-		test->fake->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
+		test->memory->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
 		batch_new->steps[page].from = -1;
 	}
 	RUN(test, batch);
@@ -180,9 +180,9 @@ TEST(pages_are_rolled_back_to_their_nodes)
 	assert_int_equal(returned->error, 0);
 	assert_int_equal(returned->moved, pages);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		assert_int_equal(test->fake->node[page], page % 700 < 100    ? 2
-							 : page % 700 == 100 ? 1
-									     : 0);
+		assert_int_equal(test->memory->node[page], page % 700 < 100    ? 2
+							   : page % 700 == 100 ? 1
+									       : 0);
 }
 
 /* The kernel or another decision moved it again. */
@@ -192,12 +192,12 @@ TEST(a_page_that_moved_since_stays)
 	struct nm_page_batch *batch_new = batch_back(1);
 
 	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
-	test->fake->node[4] = 1;
+	test->memory->node[4] = 1;
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 5);
-	assert_int_equal(test->fake->node[4], 1);
-	assert_int_equal(test->fake->node[5], 2);
+	assert_int_equal(test->memory->node[4], 1);
+	assert_int_equal(test->memory->node[5], 2);
 }
 
 /* A node that was removed from its cpuset gets no pages. */
@@ -222,17 +222,17 @@ TEST(rollback_respects_the_mappings)
 	const uint64_t bound = FAKE_BASE + 4 * (uint64_t)FAKE_SMALL;
 	const uint64_t pool = FAKE_BASE + FAKE_HUGE;
 
-	snprintf(test->fake->maps, FAKE_TEXT,
+	snprintf(test->memory->maps, FAKE_TEXT,
 		 "%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n%" PRIx64 "-%" PRIx64
 		 " rw-p 0 00:00 0\n%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n",
 		 FAKE_BASE, bound, bound, bound + 4 * FAKE_SMALL, pool, pool + 2 * FAKE_HUGE);
-	snprintf(test->fake->numa_maps, FAKE_TEXT,
+	snprintf(test->memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default anon=4 N0=4 kernelpagesize_kB=4\n%" PRIx64
 		 " bind:0 anon=4 N0=4 kernelpagesize_kB=4\n%" PRIx64
 		 " default huge anon=2 N0=2 kernelpagesize_kB=2048\n",
 		 FAKE_BASE, bound, pool);
-	test->fake->whole[1] = test->fake->whole[2] = true;
-	test->fake->pool_pages[2] = 9;
+	test->memory->whole[1] = test->memory->whole[2] = true;
+	test->memory->pool_pages[2] = 9;
 	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 8, 2, 0};
 	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 100 * FAKE_SMALL, 3, 2, 0};
 	batch_new->back[2] = (struct nm_base_pages){pool, 2 * FAKE_PER_HUGE, 2, 0};
@@ -256,9 +256,9 @@ TEST(busy_pages_are_tried_twice)
 	static const uint64_t page_ns[] = {0, 200000};
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(page_ns); i++) {
-		fake_in(state)->page_ns = page_ns[i];
+		memory_in(state)->page_ns = page_ns[i];
 		for (size_t page = 0; page < FAKE_PAGES; page++)
-			fake_in(state)->busy[page] = UINT32_MAX;
+			memory_in(state)->busy[page] = UINT32_MAX;
 		MIGRATE(.stayed = FAKE_PAGES, .calls_most = CALLS_OF_ALL);
 	}
 }
@@ -269,7 +269,7 @@ TEST(refused_pages_are_tried_once)
 	static const int errors[] = {-EIO, -EBUSY, -ENOMEM, -EPERM, -EACCES};
 
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		fake_in(state)->add_error[page] = errors[page % NM_ARRAY_SIZE(errors)];
+		memory_in(state)->add_error[page] = errors[page % NM_ARRAY_SIZE(errors)];
 	MIGRATE(.stayed = FAKE_PAGES, .calls_most = CALLS_OF_ALL);
 }
 
@@ -277,7 +277,7 @@ TEST(refused_pages_are_tried_once)
 TEST(vanished_pages_are_no_refusal)
 {
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		fake_in(state)->add_error[page] = page % 2 ? -ENOENT : -EFAULT;
+		memory_in(state)->add_error[page] = page % 2 ? -ENOENT : -EFAULT;
 	MIGRATE(.stayed = 0);
 }
 
@@ -296,14 +296,15 @@ TEST(pages_that_may_not_move_are_not_searched)
 /* SECURITY: sparse */
 TEST(a_sparse_mapping_is_not_searched)
 {
-	snprintf(fake_in(state)->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\n",
-		 FAKE_BASE, FAKE_BASE + ((uint64_t)4 << 30));
+	snprintf(memory_in(state)->maps, FAKE_TEXT,
+		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\n", FAKE_BASE,
+		 FAKE_BASE + ((uint64_t)4 << 30));
 	MIGRATE(.searches_most = NONE);
 }
 
 TEST(a_migration_ends_with_its_process)
 {
-	fake_in(state)->where_error = -ESRCH;
+	memory_in(state)->where_error = -ESRCH;
 	MIGRATE(.error = -ESRCH);
 }
 
@@ -315,12 +316,12 @@ TEST(there_is_no_such_node)
 	batch_new->to = 99;
 	RUN(test, batch);
 	assert_int_equal(batch->error, -EPERM);
-	assert_int_equal(test->fake->finds, 0);
+	assert_int_equal(test->memory->finds, 0);
 }
 
 TEST(the_node_is_outside_the_cpuset)
 {
-	fake_in(state)->barred_nodes = 1 << 1;
+	memory_in(state)->barred_nodes = 1 << 1;
 	MIGRATE(.stayed = FAKE_PAGES);
 }
 
@@ -329,33 +330,33 @@ TEST(the_node_is_outside_the_cpuset)
 /* Programs are swapped out for node 1, which has page cache: migration stops between two calls. */
 TEST(nothing_moves_to_a_swapping_node)
 {
-	struct fake *fake = fake_in(state);
+	struct memory *memory = memory_in(state);
 
-	fake->min_free_kib = 4096;
-	fake->free_kib[1] = 2048;
-	fake->idle_kib[1] = 1U << 20;
-	fake->call_ns = NM_RECLAIM_AGE_NS;
-	fake->swaps_from = 3;
+	memory->min_free_kib = 4096;
+	memory->free_kib[1] = 2048;
+	memory->idle_kib[1] = 1U << 20;
+	memory->call_ns = NM_RECLAIM_AGE_NS;
+	memory->swaps_from = 3;
 	MIGRATE(.error = -ENOSPC, .moved = 3 * 1024, .calls_most = 3);
 }
 
 /* The node has free memory, so any swapping is elsewhere. */
 TEST(swapping_elsewhere_does_not_matter)
 {
-	fake_in(state)->min_free_kib = 4096;
-	fake_in(state)->call_ns = NM_RECLAIM_AGE_NS;
-	fake_in(state)->swaps_from = 3;
+	memory_in(state)->min_free_kib = 4096;
+	memory_in(state)->call_ns = NM_RECLAIM_AGE_NS;
+	memory_in(state)->swaps_from = 3;
 	MIGRATE(.moved = FAKE_PAGES);
 }
 
 /* A pool that is used up is not expected to be refilled. */
 TEST(a_used_up_pool_is_a_refusal)
 {
-	snprintf(fake_in(state)->numa_maps, FAKE_TEXT,
+	snprintf(memory_in(state)->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default huge anon=%u N0=%u kernelpagesize_kB=2048\n", FAKE_BASE,
 		 FAKE_PAGES / FAKE_PER_HUGE, FAKE_PAGES / FAKE_PER_HUGE);
-	memset(fake_in(state)->whole, true, sizeof(fake_in(state)->whole));
-	fake_in(state)->pool_pages[1] = 1;
+	memset(memory_in(state)->whole, true, sizeof(memory_in(state)->whole));
+	memory_in(state)->pool_pages[1] = 1;
 	MIGRATE(.moved = FAKE_PER_HUGE, .pages_of_one = FAKE_PER_HUGE,
 		.stayed = FAKE_PAGES - FAKE_PER_HUGE);
 }
@@ -368,9 +369,9 @@ TEST(a_node_nearly_full_takes_what_fits)
 
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		if (page % 64)
-			test->fake->node[page] = -ENOENT;
+			test->memory->node[page] = -ENOENT;
 	test->config->pages.keep_free_percent = 0;
-	test->fake->free_kib[1] = 4 * 100;
+	test->memory->free_kib[1] = 4 * 100;
 	MIGRATE(.error = -ENOSPC, .moved = 12 * 8);
 }
 
@@ -384,9 +385,9 @@ TEST(huge_pages_need_room)
 
 	test->config->pages.keep_free_percent = 0;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		memset(test->fake->node, 0, sizeof(test->fake->node));
-		memset(test->fake->whole, true, sizeof(test->fake->whole));
-		test->fake->free_kib[1] = 4 * cases[i].free;
+		memset(test->memory->node, 0, sizeof(test->memory->node));
+		memset(test->memory->whole, true, sizeof(test->memory->whole));
+		test->memory->free_kib[1] = 4 * cases[i].free;
 		MIGRATE(.error = -ENOSPC, .moved = cases[i].moved);
 	}
 }
@@ -399,14 +400,14 @@ static void share_a_page(struct test *test, const char *mode, const char *words)
 {
 	const uint64_t split = FAKE_BASE + (FAKE_PAGES - 256) * (uint64_t)FAKE_SMALL;
 
-	snprintf(test->fake->maps, FAKE_TEXT,
+	snprintf(test->memory->maps, FAKE_TEXT,
 		 "%" PRIx64 "-%" PRIx64 " %s \n%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 		 FAKE_BASE, split, mode, split, FAKE_BASE + FAKE_PAGES * (uint64_t)FAKE_SMALL);
-	snprintf(test->fake->numa_maps, FAKE_TEXT,
+	snprintf(test->memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " %s\n%" PRIx64
 		 " default anon=256 dirty=256 N0=256 kernelpagesize_kB=4\n",
 		 FAKE_BASE, words, split);
-	test->fake->add_error[17] = -EACCES;
+	test->memory->add_error[17] = -EACCES;
 }
 
 #define SHARED_PAGE "default anon=7936 dirty=7936 mapmax=2 N0=7936 kernelpagesize_kB=4"
@@ -417,7 +418,7 @@ TEST(one_shared_page_stays_alone)
 {
 	share_a_page(*state, PRIVATE, SHARED_PAGE);
 	MIGRATE(.moved = FAKE_PAGES - 1, .stayed = 1);
-	assert_int_equal(fake_in(state)->node[17], 0);
+	assert_int_equal(memory_in(state)->node[17], 0);
 }
 
 /* 4 MiB are free on the node: the rest of a large file stays with its page that is shared; the
@@ -445,7 +446,7 @@ TEST(room_is_kept_whatever_the_mappings_say)
 		set_up_large(state);
 		struct test *test = *state;
 		test->config->pages.keep_free_percent = 0;
-		test->fake->free_kib[1] = 4096;
+		test->memory->free_kib[1] = 4096;
 		if (row->mode)
 			share_a_page(test, row->mode, row->words);
 		else
@@ -466,10 +467,10 @@ TEST(no_call_exceeds_the_rate)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
 		unsigned before = pages_on(test, 1);
-		fake_pass_ms(test->fake, test->mover, 100);
+		fake_pass_ms(test->memory, test->mover, 100);
 		assert_true(pages_on(test, 1) - before <= 2 * 410); /* of 1.6 MiB */
 	}
-	assert_true(test->fake->largest <= 410);
+	assert_true(test->memory->largest <= 410);
 	assert_int_equal(batch->moved, FAKE_PAGES - 1);
 	nm_page_batch_free(batch);
 }
@@ -492,14 +493,14 @@ TEST(memory_that_stays_does_not_hold_the_rest)
 
 	EACH_ROW(row, rows)
 	{
-		struct fake *fake = fake_in(state);
-		memset(fake->node, 0, sizeof(fake->node));
-		snprintf(fake->maps, FAKE_TEXT,
+		struct memory *memory = memory_in(state);
+		memset(memory->node, 0, sizeof(memory->node));
+		snprintf(memory->maps, FAKE_TEXT,
 			 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n%" PRIx64 "-%" PRIx64
 			 " %s 00000000 00:00 0 \n"
 			 "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0\n",
 			 FAKE_BASE, middle, middle, FAKE_BASE + 120 * FAKE_SMALL, row->mode);
-		snprintf(fake->numa_maps, FAKE_TEXT,
+		snprintf(memory->numa_maps, FAKE_TEXT,
 			 "%" PRIx64 " default anon=100 N0=100 kernelpagesize_kB=4\n%" PRIx64
 			 " %s kernelpagesize_kB=4\n",
 			 FAKE_BASE, row->words ? middle : middle + FAKE_SMALL,
@@ -510,9 +511,9 @@ TEST(memory_that_stays_does_not_hold_the_rest)
 
 TEST(a_mapping_that_was_bound_meanwhile_is_left_out)
 {
-	struct fake *fake = fake_in(state);
+	struct memory *memory = memory_in(state);
 
-	snprintf(fake->numa_maps + strlen(fake->numa_maps), FAKE_TEXT / 2,
+	snprintf(memory->numa_maps + strlen(memory->numa_maps), FAKE_TEXT / 2,
 		 "%" PRIx64 " bind:0 anon=9 N0=9 kernelpagesize_kB=4\n",
 		 FAKE_BASE + 2 * FAKE_PAGES * FAKE_SMALL);
 	MIGRATE(.moved = FAKE_PAGES);
@@ -529,13 +530,13 @@ TEST(processes_take_turns)
 	test->config->pages.max_mb_per_s = 16;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, first), 0);
-	fake_hold(test->fake, test->mover);
+	fake_hold(test->memory, test->mover);
 	assert_int_equal(nm_mover_submit(test->mover, second), 0);
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), second);
+	fake_release(test->memory);
+	assert_ptr_equal(fake_collect(test->memory, test->mover), second);
 	assert_true(pages_on(test, 1) < FAKE_PAGES);
 	for (struct nm_page_batch *done; !(done = fake_done(test->mover));) {
-		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pass_ms(test->memory, test->mover, 500);
 	}
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 	nm_page_batch_free(first);
@@ -548,16 +549,16 @@ TEST(a_batch_waits_for_its_mappings)
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
 
-	test->fake->maps_error = -EAGAIN;
+	test->memory->maps_error = -EAGAIN;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (unsigned i = 0; i < 20; i++) {
-		fake_pass_ms(test->fake, test->mover, 100);
+		fake_pass_ms(test->memory, test->mover, 100);
 		assert_null(fake_done(test->mover));
 	}
-	test->fake->maps_error = 0;
+	test->memory->maps_error = 0;
 	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
-		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pass_ms(test->memory, test->mover, 500);
 	}
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, FAKE_PAGES);
@@ -571,14 +572,14 @@ TEST(a_rollback_waits_for_its_worker)
 	struct nm_page_batch *batch = batch_back(1);
 
 	batch->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
-	test->fake->where_error = -EINPROGRESS;
+	test->memory->where_error = -EINPROGRESS;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (unsigned i = 0; i < 20; i++)
-		fake_pass_ms(test->fake, test->mover, 100);
-	test->fake->where_error = 0;
+		fake_pass_ms(test->memory, test->mover, 100);
+	test->memory->where_error = 0;
 	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover))
-		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pass_ms(test->memory, test->mover, 500);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 6);
 	assert_int_equal(pages_on(test, 2), 6);
@@ -593,20 +594,20 @@ TEST(others_go_on_while_a_worker_is_at_work)
 	struct test *test = *state;
 	struct nm_page_batch *busy = bulk_batch(), *other = bulk_batch();
 
-	test->fake->where_error = -EINPROGRESS;
+	test->memory->where_error = -EINPROGRESS;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, busy), 0);
 	for (unsigned i = 0; i < 20; i++) {
-		fake_pass_ms(test->fake, test->mover, 100);
+		fake_pass_ms(test->memory, test->mover, 100);
 		assert_null(fake_done(test->mover));
 	}
 	other->pid = FAKE_PID + 1; /* a process that does not exist */
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
+	assert_ptr_equal(fake_collect(test->memory, test->mover), other);
 	assert_int_equal(other->error, -ESRCH);
-	test->fake->where_error = 0;
+	test->memory->where_error = 0;
 	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
-		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pass_ms(test->memory, test->mover, 500);
 	}
 	assert_int_equal(busy->error, 0);
 	nm_page_batch_free(busy);
@@ -620,17 +621,17 @@ TEST(long_mappings_take_twice_their_time)
 	struct nm_page_batch *batch = bulk_batch(), *done;
 	uint64_t begun_ns = test->fake->now_ns;
 
-	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
+	test->memory->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	while (!(done = fake_done(test->mover))) {
-		fake_work(test->fake, test->mover);
+		fake_work(test->memory, test->mover);
 		test->fake->now_ns += NM_NSEC_PER_MSEC;
 	}
 	assert_ptr_equal(done, batch);
 	assert_int_equal(batch->moved, FAKE_PAGES);
-	assert_true(test->fake->reads >= 4);
-	assert_true(test->fake->now_ns - begun_ns <= test->fake->reads * 45 * NM_NSEC_PER_MSEC);
+	assert_true(test->memory->reads >= 4);
+	assert_true(test->fake->now_ns - begun_ns <= test->memory->reads * 45 * NM_NSEC_PER_MSEC);
 	nm_page_batch_free(batch);
 }
 
@@ -639,11 +640,11 @@ TEST(a_waiting_batch_is_dropped)
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
 
-	test->fake->maps_error = -EAGAIN;
+	test->memory->maps_error = -EAGAIN;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	nm_mover_drop(test->mover, FAKE_PID, true);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
+	assert_ptr_equal(fake_collect(test->memory, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	nm_page_batch_free(batch);
 }

@@ -34,8 +34,7 @@ static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t no
 	if (!entry)
 		return 0;
 	uint32_t pid = entry->pid;
-	test->fake->pid = pid;
-	test->fake->start_ticks = TICKS;
+	renumber(test, pid, TICKS);
 	int r = nm_known_begin(known, entry, &test->fake->platform,
 			       &(struct nm_known_limits){.budget_ns = SEC});
 	nm_known_publish(known, entry, nm_known_end(known, entry, r), now);
@@ -130,12 +129,12 @@ TEST(test_unclaimed_mappings_expire)
 		assert_non_null(ask(known, FIRST_PID + i, SEC));
 	while (read_next(test, known, SEC))
 		;
-	assert_null(ask(known, 1, 10 * SEC));
-	assert_non_null(ask(known, 1, 11 * SEC));
-	assert_int_equal(read_next(test, known, 12 * SEC), 1);
+	assert_null(ask(known, 2, 10 * SEC));
+	assert_non_null(ask(known, 2, 11 * SEC));
+	assert_int_equal(read_next(test, known, 12 * SEC), 2);
 	assert_int_equal(read_next(test, known, 12 * SEC), 0);
 	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
-		assert_int_equal(known->entries[i].pid != 0, known->entries[i].pid == 1);
+		assert_int_equal(known->entries[i].pid != 0, known->entries[i].pid == 2);
 	known_free(known);
 }
 
@@ -172,9 +171,8 @@ TEST(test_order)
 
 	for (uint32_t i = 0; i < 4; i++)
 		assert_non_null(ask(known, FIRST_PID + i, (1 + i) * SEC));
-	test->fake->pid = FIRST_PID + 2;
-	test->fake->start_ticks = TICKS;
-	test->fake->read_ns = 1;
+	renumber(test, FIRST_PID + 2, TICKS);
+	test->memory->read_ns = 1;
 	assert_int_equal(read_once(test, known, ask(known, FIRST_PID + 2, 5 * SEC),
 				   &(struct nm_known_limits){.budget_ns = 1}),
 			 -EAGAIN);
@@ -196,7 +194,7 @@ TEST(test_one_reading_at_a_time)
 	struct nm_known_entry *first = nm_known_ask(known, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
 	struct nm_known_entry *second = ask(known, FIRST_PID, SEC);
 
-	test->fake->read_ns = 1;
+	test->memory->read_ns = 1;
 	assert_true(nm_known_may_begin(known, first) && nm_known_may_begin(known, second));
 	assert_int_equal(read_once(test, known, first, &limits), -EAGAIN);
 	assert_true(nm_known_may_begin(known, first));
@@ -204,7 +202,7 @@ TEST(test_one_reading_at_a_time)
 	assert_ptr_equal(nm_known_unread(known, 2 * SEC), first);
 	/* The worker that had begun is gone: from the start, and then another process may be read.
 	 */
-	test->fake->maps_error = -ESTALE;
+	test->memory->maps_error = -ESTALE;
 	assert_int_equal(read_once(test, known, first, &limits), -EAGAIN);
 	assert_true(nm_known_may_begin(known, second));
 	assert_int_equal(read_once(test, known, first, &limits), -EPROTO);
@@ -218,7 +216,7 @@ TEST(test_long_reading)
 	struct nm_known *known = known_new();
 	struct nm_known_entry *entry = ask(known, FIRST_PID, 100 * SEC);
 
-	test->fake->read_ns = SEC / 4; /* four reads: 100 s must pass */
+	test->memory->read_ns = SEC / 4; /* four reads: 100 s must pass */
 	assert_int_equal(read_next(test, known, 100 * SEC), FIRST_PID);
 	assert_true(nm_known_holds(entry, 129 * SEC));
 	assert_false(nm_known_holds(entry, 130 * SEC));
@@ -238,12 +236,18 @@ TEST(test_all_threads_gone)
 	uint32_t tid = 7;
 	uint64_t ticks = 8;
 
-	test->fake->thread = FAKE_PID;
+	test->process->state = 'Z';
 	assert_int_equal(nm_known_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid, &ticks),
 			 -ESRCH);
 	assert_int_equal(tid, 7);
 	assert_int_equal(ticks, 8);
-	assert_int_equal(test->fake->open_files, 0);
+	assert_int_equal(fake_open_fds(test->fake), 0);
+}
+
+static void add_exited(struct test *test, uint32_t from, uint32_t to)
+{
+	for (uint32_t tid = from; tid <= to; tid++)
+		fake_clone(test->fake, FAKE_PID, tid)->state = 'Z';
 }
 
 /* A tracer keeps exited threads in /proc as long as it likes. */
@@ -255,16 +259,17 @@ TEST(test_many_exited_threads)
 	uint32_t tid;
 	uint64_t ticks;
 
-	test->fake->thread = FAKE_PID + 1;
-	test->fake->exited_threads = 20;
+	(void)fake_clone(test->fake, FAKE_PID, 900);
+	test->process->state = 'Z';
+	add_exited(test, 100, 119);
 	int directory = nm_known_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks);
-	assert_int_equal(directory, FAKE_THREAD);
-	assert_int_equal(tid, FAKE_PID + 1);
+	assert_int_equal(tid, 900);
+	assert_int_equal(ticks, fake_get(test->fake, 900)->start_ticks);
 	platform->ops->close(platform, directory);
-	test->fake->exited_threads = 10000;
-	test->fake->directories = 0;
+	add_exited(test, 120, 220);
+	unsigned before = test->fake->calls[FAKE_OPEN];
 	assert_int_equal(nm_known_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks), -ESRCH);
-	assert_in_range(test->fake->directories, 2, 65);
+	assert_in_range(test->fake->calls[FAKE_OPEN] - before, 2, 65);
 }
 
 /* The caller determines which processes are too large, and may change this meanwhile. */
@@ -275,13 +280,13 @@ TEST(test_too_large)
 	struct nm_known_entry *entry = nm_known_ask(known, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
 	struct nm_known_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
 
-	test->fake->rss_kib = 4096;
-	test->fake->read_ns = 1;
+	test->process->rss_kb = 4096;
+	test->memory->read_ns = 1;
 	assert_int_equal(read_once(test, known, entry, &limits), -EAGAIN);
-	test->fake->rss_kib = 4100;
-	unsigned reads = test->fake->reads;
+	test->process->rss_kb = 4100;
+	unsigned reads = test->memory->reads;
 	assert_int_equal(read_once(test, known, entry, &limits), -EFBIG);
-	assert_int_equal(test->fake->reads, reads);
+	assert_int_equal(test->memory->reads, reads);
 	limits.rss_bytes = 0;
 	assert_int_equal(read_once(test, known, entry, &limits), -EAGAIN);
 	known_free(known);
@@ -294,8 +299,8 @@ TEST(test_transport_time_is_not_charged)
 	struct nm_known *known = known_new();
 
 	(void)ask(known, FIRST_PID, SEC);
-	test->fake->read_ns = 1000;
-	test->fake->way_ns = 5 * SEC;
+	test->memory->read_ns = 1000;
+	test->memory->way_ns = 5 * SEC;
 	assert_int_equal(read_next(test, known, 6 * SEC), FIRST_PID);
 	assert_true(known->turn_ns < 7 * SEC);
 	struct nm_known_entry *entry = ask(known, FIRST_PID, 12 * SEC);
@@ -309,7 +314,7 @@ TEST(test_transport_time_is_not_charged)
 
 #define GREEDY_PROCESSES 24U
 #define GREEDY_DOMAIN 1U
-#define OTHER_PID 1U
+#define OTHER_PID 2U
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -324,7 +329,7 @@ static void read_for_a_second(struct test *test, struct nm_known *known, uint64_
 		const struct nm_known_entry *entry = nm_known_unread(known, at);
 		if (!entry || at < known->turn_ns)
 			continue;
-		test->fake->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
+		test->memory->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
 		(void)read_next(test, known, at);
 	}
 }
@@ -364,7 +369,7 @@ TEST(a_domain_replaces_its_own)
 	struct nm_known *known = known_new();
 	unsigned served = 0;
 
-	test->fake->read_ns = SEC / 4;
+	test->memory->read_ns = SEC / 4;
 	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++) {
 		struct nm_known_entry *entry =
 			nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
