@@ -92,12 +92,11 @@ measure_bounds() { # NAME ORACLE ARGUMENT…: ORACLE: yes or no
 	print_figures "$name" oracle
 }
 
-rules='' # further parameters of `threads`
 measure_ours() { # NAME POLICY ARGUMENT…
 	local name=$1 policy=$2
 	shift 2
 	sharers_begin -n "$name" -s "$@"
-	settings_pmu "$policy" "$rules" "$name"
+	settings_pmu "$policy" '' "$name"
 	mark_journal
 	mark_pages
 	start_beside
