@@ -53,7 +53,8 @@ NAMES(kind, {"clock", NM_EVENT_CLOCK}, {"minor", NM_EVENT_FAULT_MIN}, {"loads", 
       {"none", NM_EVENT_KIND_MAX})
 KNOB(cpu, request.cpu)
 KNOB(source, request.source)
-NAMES(source, {"pebs", NM_MEMORY_PEBS}, {"pmu", NM_MEMORY_PMU}, {"unknown", NM_MEMORY_SOURCE_MAX})
+NAMES(source, {"pebs", NM_MEMORY_PEBS}, {"pmu", NM_MEMORY_PMU}, {"event", NM_MEMORY_EVENT},
+      {"unknown", NM_MEMORY_SOURCE_MAX})
 KNOB(load_latency, request.load_latency)
 KNOB(index, request.index)
 NAMES(index, {"beyond", NM_EVENT_LIST_MAX})
@@ -107,6 +108,7 @@ static const struct {
 	{"nonsense", CONFIG_BALANCING "nonsense = 1;\n"},
 	{"no-injection", "sampling = { inject = \"none\"; };\n"},
 	{"event", "parameters: { sampling: { event = \"numalab/period=97/\"; }; };\n"},
+	{"named", "parameters: { sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; }; };\n"},
 	{"manage-only", "pages: { numa_balancing = \"manage\"; };\n"},
 	{"pages-only", MOVES_PAGES "};\n"},
 	{"manage", MOVES_PAGES "numa_balancing = \"manage\"; };\n"},
@@ -171,8 +173,9 @@ SCRIPT(only_the_fixed_list_opens,
 /* SECURITY: open-event */
 SCRIPT(only_hardware_events_of_this_machine_open,
        "event loads 1009; set source = pebs; set load_latency = 30; served = ENOENT",
-       "set load_latency = 65536; served = EINVAL; set load_latency = 30; set source = unknown",
-       "served = EINVAL; set source = pebs; set index = beyond; served = EINVAL",
+       "set load_latency = 65535; served = ENOENT; set load_latency = 65536; served = EINVAL",
+       "set load_latency = 30; set source = unknown; served = EINVAL; set source = pebs",
+       "set index = beyond; served = EINVAL",
        "event clock 10000000; set index = 1; served = EINVAL")
 
 /* The daemon may not choose another PMU. Without its format there is no such term, and the kernel
@@ -184,6 +187,11 @@ SCRIPT(a_named_pmu_is_roots_choice,
        "served = EINVAL",
        "file sys/bus/event_source/devices/numalab/format/period config:0-31; set period = 0",
        "served = EINVAL; set period = 1; served < 0")
+
+/* SECURITY: open-event */
+SCRIPT(a_named_event_is_roots_choice,
+       "event loads 1; set source = event; root; config event; served = EPERM; config empty",
+       "served = EPERM; config named; served = ENOENT")
 
 SCRIPT(balancing_takes_three_values, "balancing -2 = EINVAL; balancing 2 = EINVAL")
 
