@@ -63,7 +63,7 @@ QUANTITY(served, serve(request))
 QUANTITY(balancing, serve(helper_fixture_balancing((int)N(0))))
 QUANTITY(restored, nm_helper_restore(&f->context))
 
-/* What files of the test contain, without the end of the line. */
+/* Content of files of the test, without the end of the line. */
 static const char *content(const char *path)
 {
 	static char text[256];

@@ -283,6 +283,36 @@ NAMES(wanted, {"most", NM_MEMORY_WANTED_MOST})
 
 SCRIPT(test_wanted_is_bounded, "two; mapped 11 1; access_many; wanted = most")
 
+KNOB(page_min_accesses, config->rules.page_min_accesses)
+
+SCRIPT(test_rules_of_pages_are_reloaded,
+       "two; mapped 11 1; set page_min_accesses = 100; configure; access 11 11 cpu3 0 10; wanted = "
+       "0",
+       "set page_min_accesses = 0; configure; access 11 11 cpu3 0 10; wanted = 1")
+
+WORD(more_cpus)
+{
+	struct nm_topology *larger = machine_topology(2, 8);
+	nm_memory_retarget(memory, larger);
+	nm_topology_free(topology);
+	topology = larger;
+}
+
+SCRIPT(test_new_cpus_are_followed,
+       "two; access 10 10 cpu6 0; tracked = 0; more_cpus; access 10 10 cpu6 0; tracked = 1")
+
+WORD(memory_only)
+{
+	topology->nodes[U(0)].nearest_with_cpus = (int)U(1);
+	nm_memory_free(memory);
+	nm_memory_new(topology, config, key, &memory);
+}
+
+/* Its memory is that of the node beside it. */
+SCRIPT(test_pages_on_a_node_without_cpus_stay,
+       "memory_only node1 node0; two; mapped 11 1; set page_node = 2; access 11 11 cpu0 0 10",
+       "tracked = 1; wanted = 0")
+
 /* Section 3.3: several threads wait for a mapping, or for five ineligible ones. */
 SCRIPT(test_pages_wait_for_the_first_mapping, "two", "each 4: mapped 10 0",
        "held 10 = 1; mapped 10 0; held 10 = 0; mapped 77 1")

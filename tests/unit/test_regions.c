@@ -75,7 +75,7 @@ WORD(map)
 	unsigned count = 0;
 	for (unsigned i = 0; i + 1 < step->nr_numbers; i += 2)
 		ranges[count++] = (struct nm_range){.start = BASE + (uint64_t)(int64_t)N(i),
-						    .end = BASE + (uint64_t)N(i + 1),
+						    .end = BASE + (uint64_t)(int64_t)N(i + 1),
 						    .page_bytes = page_bytes};
 	assert_int_equal(nm_regions_set_ranges(regions, ranges, count), 0);
 }
@@ -127,7 +127,7 @@ NAMES(target, {"nowhere", NM_REGION_NOWHERE})
 
 /* ---- counting ---- */
 
-/* What is outside, or from no known node, does not count. */
+/* Accesses outside, or from an unknown node, do not count. */
 SCRIPT(test_accesses,
        "map 0 8M; regions = 0-8; touch 0 node1 6; touch 8388607 node3 2; touch 8M node2 50",
        "touch -1 node2 1; touch 0 node4 50; regions = 0-8 node1 8 0.75; fade 0.5",
