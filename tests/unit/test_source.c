@@ -26,7 +26,7 @@ QUANTITY(to_leader, goes_to_leader(step))
 	" = 1; to_leader major " cpu " = 1; period sideband " cpu " = page*4; period clock " cpu   \
 	" = 10000019; period minor " cpu " = 1"
 
-/* A ring wakes the daemon when 25 % of it are used. */
+/* A ring wakes the daemon when it is 25 % full. */
 SCRIPT(opens_all_on_every_cpu, "open; open_count = 16; rings = 4; keep page = page_size",
        ALL_OF("cpu0"), ALL_OF("cpu1"), ALL_OF("cpu2"), ALL_OF("cpu3"),
        "runs = 1; accesses = 1; has_cycles = 0; cpus_open = 4",

@@ -211,7 +211,7 @@ SCRIPT(multiplexed_counters_stop_on_idle_cpus, "intel; open; pass flops 1", "eac
 
 ACTION(enable_ns, event_of(step)->enabled_ns = (uint64_t)N(1))
 
-/* Cycles ran for 25 % of the time, accesses for so little that their weight is the largest. */
+/* Cycles ran for 25 % of the time, accesses for 0.1 %: their weight is the largest possible. */
 SCRIPT(shared_accesses_and_runs_weigh_more,
        "intel; cycles 100; open; control 0.005; enable_ns cycles cpu1 400",
        "set running_ns = 100000100; pass loads 0.001; weight cycles = 1024; access",
