@@ -19,8 +19,7 @@ static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 			  "memory traffic");
 }
 
-static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_figures *figures, size_t nr_figures)
+static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	struct nm_source *source = daemon->pipeline.source;
@@ -33,7 +32,7 @@ static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		nm_balancer_clear_types(balancer);
 		return;
 	}
-	nm_balancer_follow_types(balancer, snapshot, figures, nr_figures);
+	nm_balancer_follow_types(balancer, snapshot);
 }
 
 /* ---- one interval ---- */
@@ -58,8 +57,7 @@ static size_t read_times(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	return count;
 }
 
-void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   const struct nm_figures *figures, size_t nr_figures)
+void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
 		return;
@@ -69,7 +67,7 @@ void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *s
 	balancer->paper = daemon->config->rules.paper;
 	nm_column_follow_threads(&balancer->threads, snapshot);
 	size_t candidates = read_times(daemon, snapshot);
-	follow_types(daemon, snapshot, figures, nr_figures);
+	follow_types(daemon, snapshot);
 	nm_balancer_locate(daemon->pipeline.platform, balancer, snapshot, candidates > 0);
 	nm_balancer_round(balancer, snapshot, daemon->config);
 	nm_balancer_confine(balancer, snapshot, daemon->config);

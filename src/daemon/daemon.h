@@ -292,8 +292,8 @@ bool nm_trial_stage_allows(void *context, uint32_t pid);
 void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			       uint64_t now_ns);
 /* Reads CPU times, ends windows, and reports programs that lost. */
-void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
-			 uint64_t now_ns);
+void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_sampled_thread *sampled,
+			 size_t count, uint64_t now_ns);
 /*
  * Begins a trial of this share, or extends one of the same share that runs, whose results stay.
  * Returns -EBUSY if one of another share runs; if there is nothing to compare -EAGAIN (a pause),
@@ -314,8 +314,7 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
 }
 /* Policy "balance": determines whether nodes are to be balanced, and which threads its row proposes
  * to move. */
-void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   const struct nm_figures *figures, size_t nr_figures);
+void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
 /* ---- home_stage.c: a home node for each process ---- */
 
@@ -388,7 +387,7 @@ void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *
 
 /* Takes over the snapshot. */
 void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		     const struct nm_figures *figures, size_t nr_figures);
+		     const struct nm_sampled_thread *sampled, size_t nr_sampled);
 /* Discards the data, because its topology is about to be freed. */
 void nm_views_clear(struct nm_daemon *daemon);
 /* Returns the sources of what is shown now. */

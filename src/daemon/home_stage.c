@@ -244,13 +244,13 @@ static void add_traffic(const struct nm_daemon *daemon, uint64_t now_ns,
 	if (!source || !nm_source_status(source)->has_dram)
 		return;
 	for (size_t i = 0; i < process->count; i++) {
-		struct nm_figures *figures = &process->figures[i];
+		struct nm_sampled_thread *sampled = &process->sampled[i];
 		uint64_t length_ns = process->times[i].length_ns;
 		length_ns = length_ns < since_ns ? length_ns : since_ns;
 		if ((double)length_ns >= NM_PLACE_MIN_AGE_S / 2 * (double)NM_NSEC_PER_SEC)
-			figures->traffic = (double)nm_metrics_dram_bytes(daemon->pipeline.metrics,
-									 figures->tid) *
-					   (double)NM_NSEC_PER_SEC / (double)length_ns;
+			sampled->stats.traffic = (double)nm_metrics_dram_bytes(
+							 daemon->pipeline.metrics, sampled->tid) *
+						 (double)NM_NSEC_PER_SEC / (double)length_ns;
 	}
 }
 
@@ -282,12 +282,12 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 		.time_ns = now_ns,
 		.topology = pipeline->topology,
 		.config = daemon->config,
-		.figures = process.figures,
-		.nr_figures = process.count,
+		.sampled = process.sampled,
+		.nr_sampled = process.count,
 		.members = members,
 		.busy_share = daemon->machine.load.busy_share,
 	};
-	r = nm_roster_meet(pipeline->roster, process.figures, process.count, now_ns, members,
+	r = nm_roster_meet(pipeline->roster, process.sampled, process.count, now_ns, members,
 			   &input.nr_members);
 	if (r == 0)
 		r = nm_snapshot_build(&input, &snapshot);

@@ -342,13 +342,13 @@ void nm_exporter_tick(struct nm_daemon *daemon)
 /* ---- the sources of what is shown ---- */
 
 void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		     const struct nm_figures *figures, size_t nr_figures)
+		     const struct nm_sampled_thread *sampled, size_t nr_sampled)
 {
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	double *served = nm_must(calloc(nr_nodes, sizeof(*served)));
-	for (size_t i = 0; i < nr_figures; i++)
-		for (unsigned k = 0; isfinite(figures[i].access_total) && k < nr_nodes; k++)
-			served[k] += figures[i].accesses[k];
+	for (size_t i = 0; i < nr_sampled; i++)
+		for (unsigned k = 0; isfinite(sampled[i].stats.access_total) && k < nr_nodes; k++)
+			served[k] += sampled[i].stats.accesses[k];
 	nm_views_clear(daemon);
 	daemon->views = (struct nm_views){snapshot, served};
 }

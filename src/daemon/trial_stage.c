@@ -162,8 +162,8 @@ static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
 	}
 }
 
-void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
-			 uint64_t now_ns)
+void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_sampled_thread *sampled,
+			 size_t count, uint64_t now_ns)
 {
 	struct nm_trial *group = daemon->trial.group;
 	/* First touches alone would show that all accesses are local. */
@@ -179,7 +179,7 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 		return;
 	}
 	if (sees)
-		nm_trial_observe_threads(group, figures, count, daemon->pipeline.topology);
+		nm_trial_observe_threads(group, sampled, count, daemon->pipeline.topology);
 	read_processes(daemon, now_ns);
 	nm_trial_end_windows(group, now_ns, on_window_over, daemon);
 	follow_bars(daemon, now_ns);

@@ -174,9 +174,9 @@ static void follow_traffic(struct nm_page_stage *stage, const struct nm_page_sta
 
 	for (unsigned k = 0; k < nr_nodes; k++)
 		stage->traffic[k] *= TRAFFIC_KEEP;
-	for (size_t i = 0; i < input->nr_figures; i++)
-		for (unsigned k = 0; input->figures[i].fresh && k < nr_nodes; k++)
-			stage->traffic[k] += input->figures[i].fresh[k];
+	for (size_t i = 0; i < input->nr_sampled; i++)
+		for (unsigned k = 0; input->sampled[i].stats.fresh && k < nr_nodes; k++)
+			stage->traffic[k] += input->sampled[i].stats.fresh[k];
 	stage->contention = nm_contention_of(stage->traffic, nr_nodes);
 }
 

@@ -54,8 +54,8 @@ struct nm_page_stage_input {
 	struct nm_feedback *feedback;
 	uint64_t interval, interval_ns;
 	uint64_t *next_decision;
-	const struct nm_figures *figures;
-	size_t nr_figures;
+	const struct nm_sampled_thread *sampled;
+	size_t nr_sampled;
 	bool may_move; /* pages are not left to the kernel */
 	struct nm_page_handler handler;
 };

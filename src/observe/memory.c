@@ -149,11 +149,13 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
 		else
 			nm_affinity_leave(memory->affinity, now->tid, memory->now_s);
 		thread->tid = now->tid;
-		if (now->main_cpu < 0) /* it did not run */
+		if (now->stats.main_cpu < 0) /* it did not run */
 			continue;
-		thread->intervals = thread->node == now->main_node ? thread->intervals + 1 : 1;
-		thread->node = now->main_node;
-		thread->held = now->main_node >= 0 && is_held(memory, now, now->main_node);
+		thread->intervals =
+			thread->node == now->stats.main_node ? thread->intervals + 1 : 1;
+		thread->node = now->stats.main_node;
+		thread->held =
+			now->stats.main_node >= 0 && is_held(memory, now, now->stats.main_node);
 	}
 	struct nm_memory_process *processes = memory->processes.cells;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {

@@ -13,7 +13,7 @@ static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 }
 
 /* Returns the node whose CPUs are nearest to this node's memory. */
-static unsigned is_substitute(const struct nm_topology *topology, unsigned node)
+static unsigned replacement_node(const struct nm_topology *topology, unsigned node)
 {
 	int nearest = topology->nodes[node].nearest_with_cpus;
 	return nearest < 0 ? node : (unsigned)nearest;
@@ -39,45 +39,40 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 	return best;
 }
 
-static void fill_figures(const struct nm_snapshot_input *input, const struct nm_figures *figures,
-			 struct nm_snap_thread *thread, double *accesses, uint32_t *fresh)
+/* Adds up accesses at the nodes that stand for their memory. */
+static void fold_accesses(const struct nm_topology *topology, const struct nm_thread_stats *from,
+			  double *accesses, uint32_t *fresh)
+{
+	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+		unsigned at = replacement_node(topology, node);
+		if (from->accesses && from->accesses[node] > 0)
+			accesses[at] += from->accesses[node];
+		if (from->fresh)
+			fresh[at] += from->fresh[node];
+	}
+}
+
+static void fill_stats(const struct nm_snapshot_input *input, const struct nm_thread_stats *from,
+		       struct nm_snap_thread *thread, double *accesses, uint32_t *fresh)
 {
 	const struct nm_topology *topology = input->topology;
-	int here = nm_topology_node_of_cpu(topology, figures->main_cpu);
-	thread->run_share = figures->run_share;
-	thread->run_samples = figures->run_samples;
-	thread->main_node_share = figures->main_node_share;
-	thread->access_total = figures->access_total;
-	thread->access_samples = figures->access_samples;
-	thread->fresh_samples = figures->access_new;
-	thread->active = figures->run_share >= input->config->rules.min_run;
-	thread->latency = figures->latency;
-	thread->latency_samples = figures->latency_samples;
-	thread->recent_latency = figures->recent_latency;
-	thread->recent_latency_samples = figures->recent_latency_samples;
-	thread->instructions = figures->instructions;
-	thread->operations = figures->operations;
-	thread->traffic = figures->traffic;
-	thread->intensity = nm_snapshot_intensity(input->config, figures);
-	if (here >= 0) {
-		thread->main_cpu = figures->main_cpu;
-		if (figures->main_node_share >= input->config->rules.home_share)
-			thread->main_node = here;
-	}
-	for (unsigned node = 0; node < topology->nr_nodes; node++) {
-		unsigned at = is_substitute(topology, node);
-		if (figures->accesses && figures->accesses[node] > 0)
-			accesses[at] += figures->accesses[node];
-		if (figures->fresh)
-			fresh[at] += figures->fresh[node];
-	}
-	if (!(thread->access_total > 0))
+	struct nm_thread_stats *stats = &thread->stats;
+	int here = nm_topology_node_of_cpu(topology, from->main_cpu);
+	fold_accesses(topology, from, accesses, fresh);
+	*stats = *from;
+	stats->accesses = accesses;
+	stats->fresh = fresh;
+	stats->main_cpu = here >= 0 ? from->main_cpu : -1;
+	stats->main_node = from->main_node_share >= input->config->rules.home_share ? here : -1;
+	thread->active = stats->run_share >= input->config->rules.min_run;
+	thread->intensity = nm_snapshot_intensity(input->config, stats);
+	if (!(stats->access_total > 0))
 		return;
 	thread->preferred = preferred_node(topology, accesses, here);
 	if (here >= 0)
-		thread->local_share = accesses[here] / thread->access_total;
-	thread->valid = thread->main_node >= 0 && thread->active && thread->access_total > 0 &&
-			thread->access_samples >= (double)input->config->rules.min_samples;
+		thread->local_share = accesses[here] / stats->access_total;
+	thread->valid = stats->main_node >= 0 && thread->active &&
+			stats->access_samples >= (double)input->config->rules.min_samples;
 }
 
 /* A program that was young when its thread was first seen may end soon, so that lotteries do not
@@ -98,19 +93,19 @@ static bool is_movable(const struct nm_snapshot_input *input, const struct nm_me
 	       input->interval >= member->barred_until && input->interval >= member->held_until;
 }
 
-/* Returns the metrics of the thread, or NULL; *position only increases, because both lists are
- * ascending. */
-static const struct nm_figures *figures_of(const struct nm_snapshot_input *input, size_t *position,
-					   const struct nm_member *member)
+/* Returns what was measured of the thread, or NULL; *position only increases, because both lists
+ * are ascending. */
+static const struct nm_thread_stats *stats_of(const struct nm_snapshot_input *input,
+					      size_t *position, const struct nm_member *member)
 {
-	while (*position < input->nr_figures && input->figures[*position].tid < member->tid)
+	while (*position < input->nr_sampled && input->sampled[*position].tid < member->tid)
 		(*position)++;
-	if (*position == input->nr_figures)
+	if (*position == input->nr_sampled)
 		return NULL;
-	const struct nm_figures *figures = &input->figures[*position];
+	const struct nm_sampled_thread *one = &input->sampled[*position];
 	/* Another process: the number was reused, and the task table does not know its new owner
 	 * yet. */
-	return figures->tid == member->tid && figures->pid == member->pid ? figures : NULL;
+	return one->tid == member->tid && one->pid == member->pid ? &one->stats : NULL;
 }
 
 void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
@@ -127,18 +122,18 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.pid = member->pid,
 			.start_ticks = member->start_ticks,
 			.adopted_ns = member->adopted_ns,
-			.main_cpu = -1,
-			.main_node = -1,
+			.stats = {.main_cpu = -1,
+				  .main_node = -1,
+				  .accesses = accesses,
+				  .fresh = fresh,
+				  .latency = NAN,
+				  .recent_latency = NAN,
+				  .instructions = NAN,
+				  .operations = NAN},
 			.local_share = NAN,
-			.latency = NAN,
-			.recent_latency = NAN,
-			.instructions = NAN,
-			.operations = NAN,
 			.intensity = NAN,
 			.performance = NAN,
 			.relative = NAN,
-			.accesses = accesses,
-			.fresh = fresh,
 			.preferred = -1,
 			.allowed = member->original,
 			.everywhere = member->everywhere,
@@ -149,9 +144,9 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.left_alone = member->left_alone,
 			.movable = is_movable(input, member),
 		};
-		const struct nm_figures *figures = figures_of(input, &position, member);
-		if (figures)
-			fill_figures(input, figures, thread, accesses, fresh);
+		const struct nm_thread_stats *stats = stats_of(input, &position, member);
+		if (stats)
+			fill_stats(input, stats, thread, accesses, fresh);
 	}
 	storage->view.nr_threads = input->nr_members;
 }

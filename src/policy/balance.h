@@ -39,8 +39,8 @@ struct nm_dtas_behaviour {
 	unsigned intervals;
 };
 
-/* Computes misses per 1000 instructions from rates of one interval (struct nm_figures: traffic by
- * line size, instructions). NaN if either is not known or no instruction was retired. */
+/* Computes misses per 1000 instructions from rates of one interval (struct nm_thread_stats: traffic
+ * by line size, instructions). NaN if either is not known or no instruction was retired. */
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s);
 
 /* Updates the state with an interval. NaN means that the thread did not run, and changes nothing. */
@@ -226,8 +226,7 @@ struct nm_column nm_residence_column(void);
 /* ---- dtas.c: types of threads and CPUs ---- */
 
 /* Updates the types of threads, and divides the CPUs between them when due. */
-void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			      const struct nm_figures *figures, size_t nr_figures);
+void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
 /*
  * Confines threads to CPUs of their type (kMLB, section 2.4): proposes to move each thread with a
  * type that ran on a CPU of the other type, to a CPU of its own on the same node, unless its CPU

@@ -90,11 +90,11 @@ void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snap
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_residence *residence = residence_at(balancer, thread->process);
-		if (!(thread->access_total > 0))
+		if (!(thread->stats.access_total > 0))
 			continue;
 		for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
-			residence->seen[k] += thread->accesses[k];
-		residence->samples += thread->access_samples;
+			residence->seen[k] += thread->stats.accesses[k];
+		residence->samples += thread->stats.access_samples;
 	}
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);

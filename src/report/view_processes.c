@@ -23,11 +23,12 @@ struct sum {
 
 static void add_work(const struct nm_snap_thread *thread, struct sum *sum)
 {
-	if (isfinite(thread->run_share))
-		sum->run = (isfinite(sum->run) ? sum->run : 0) + thread->run_share;
-	if (thread->intensity > 0 && isfinite(thread->intensity) && isfinite(thread->operations)) {
-		sum->operations += thread->operations;
-		sum->traffic += thread->operations / thread->intensity;
+	if (isfinite(thread->stats.run_share))
+		sum->run = (isfinite(sum->run) ? sum->run : 0) + thread->stats.run_share;
+	if (thread->intensity > 0 && isfinite(thread->intensity) &&
+	    isfinite(thread->stats.operations)) {
+		sum->operations += thread->stats.operations;
+		sum->traffic += thread->stats.operations / thread->intensity;
 	}
 }
 
@@ -41,17 +42,17 @@ static void add_thread(const struct nm_snap_thread *thread, uint64_t decision, s
 {
 	add_decision(sum, decision);
 	add_work(thread, sum);
-	if (thread->main_node >= 0 && thread->access_total > 0) {
-		sum->local += thread->accesses[thread->main_node];
-		sum->accesses += thread->access_total;
+	if (thread->stats.main_node >= 0 && thread->stats.access_total > 0) {
+		sum->local += thread->stats.accesses[thread->stats.main_node];
+		sum->accesses += thread->stats.access_total;
 	}
-	if (isfinite(thread->latency)) {
-		sum->latency += thread->latency * thread->latency_samples;
-		sum->latency_samples += thread->latency_samples;
+	if (isfinite(thread->stats.latency)) {
+		sum->latency += thread->stats.latency * thread->stats.latency_samples;
+		sum->latency_samples += thread->stats.latency_samples;
 	}
 	sum->assigned += thread->assigned >= 0;
-	if (thread->main_node >= 0)
-		sum->on_node[thread->main_node]++;
+	if (thread->stats.main_node >= 0)
+		sum->on_node[thread->stats.main_node]++;
 }
 
 static int compare_sums(const void *a, const void *b)

@@ -41,7 +41,7 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	free(metrics->entries);
 	free(metrics->hardware);
 	free(metrics->windows);
-	free(metrics->figures);
+	free(metrics->sampled);
 	free(metrics->accesses);
 	free(metrics->fresh);
 	free(metrics);

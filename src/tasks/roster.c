@@ -133,28 +133,29 @@ static void blend_share(struct nm_process *process, double share)
 		process->cpu_share = (process->cpu_share + share) / 2;
 }
 
-static bool was_seen(const struct nm_figures *figures)
+static bool was_seen(const struct nm_sampled_thread *sampled)
 {
-	return figures->run_samples > 0 || figures->access_new > 0;
+	return sampled->stats.run_samples > 0 || sampled->stats.fresh_samples > 0;
 }
 
 /* Sums up the CPU shares of this interval per process, and creates records for new ones. */
-static int count_processes(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-			   double *shares, uint64_t now_ns)
+static int count_processes(struct nm_roster *roster, const struct nm_sampled_thread *sampled,
+			   size_t count, double *shares, uint64_t now_ns)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!was_seen(&figures[i]) || figures[i].pid == 0)
+		if (!was_seen(&sampled[i]) || sampled[i].pid == 0)
 			continue;
-		struct nm_process *process = nm_roster_process(roster, figures[i].pid);
+		struct nm_process *process = nm_roster_process(roster, sampled[i].pid);
 		if (!process) {
-			int r = nm_roster_add_process(roster, figures[i].pid, &process);
+			int r = nm_roster_add_process(roster, sampled[i].pid, &process);
 			if (r == -ERANGE)
 				continue;
 			if (r < 0)
 				return r;
 		}
 		process->last_seen_ns = now_ns;
-		shares[nm_tidmap_get(roster->process_of, process->pid)] += figures[i].run_share;
+		shares[nm_tidmap_get(roster->process_of, process->pid)] +=
+			sampled[i].stats.run_share;
 	}
 	return 0;
 }
@@ -210,12 +211,12 @@ static int check_process(struct nm_roster *roster, struct nm_process *process, u
 	return r;
 }
 
-static int update_processes(struct nm_roster *roster, const struct nm_figures *figures,
+static int update_processes(struct nm_roster *roster, const struct nm_sampled_thread *sampled,
 			    size_t count, uint64_t now_ns)
 {
 	nm_autofree double *shares =
 		nm_must(calloc(roster->nr_processes + count + 1, sizeof(*shares)));
-	int r = count_processes(roster, figures, count, shares, now_ns);
+	int r = count_processes(roster, sampled, count, shares, now_ns);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < roster->nr_processes; i++)
@@ -248,37 +249,37 @@ static bool may_look(struct looks *looks, uint32_t tid)
 	return false;
 }
 
-static void update_thread(struct nm_roster *roster, const struct nm_figures *figures,
+static void update_thread(struct nm_roster *roster, const struct nm_sampled_thread *sampled,
 			  struct looks *looks, uint64_t now_ns)
 {
-	struct nm_process *process = nm_roster_process(roster, figures->pid);
+	struct nm_process *process = nm_roster_process(roster, sampled->pid);
 	if (!process || process->eligibility != NM_ELIGIBILITY_MANAGED)
 		return;
-	struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures->tid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, sampled->tid);
 	if (thread && thread->process == process) {
 		thread->last_seen_ns = now_ns;
 		if (nm_roster_age(now_ns, thread->checked_ns) > NM_ROSTER_CHECK_NS &&
-		    may_look(looks, figures->tid) &&
+		    may_look(looks, sampled->tid) &&
 		    nm_roster_check_thread(roster, thread, now_ns) == -ESRCH)
 			nm_roster_remove_thread(roster, thread);
 		return;
 	}
 	if (thread) /* its number belonged to another process until now */
 		nm_roster_remove_thread(roster, thread);
-	if (may_look(looks, figures->tid))
-		(void)nm_roster_add_thread(roster, process, figures->tid, now_ns);
+	if (may_look(looks, sampled->tid))
+		(void)nm_roster_add_thread(roster, process, sampled->tid, now_ns);
 }
 
 /* Begins with threads that had to wait, so that each gets its turn. */
-static void update_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-			   uint64_t now_ns)
+static void update_threads(struct nm_roster *roster, const struct nm_sampled_thread *sampled,
+			   size_t count, uint64_t now_ns)
 {
 	struct looks looks = {0};
 	size_t first = 0;
-	while (first < count && figures[first].tid < roster->waiting)
+	while (first < count && sampled[first].tid < roster->waiting)
 		first++;
 	for (size_t i = 0; i < count; i++) {
-		const struct nm_figures *one = &figures[(first + i) % count];
+		const struct nm_sampled_thread *one = &sampled[(first + i) % count];
 		if (was_seen(one))
 			update_thread(roster, one, &looks, now_ns);
 	}
@@ -302,13 +303,13 @@ static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 	}
 }
 
-int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-		     uint64_t now_ns)
+int nm_roster_update(struct nm_roster *roster, const struct nm_sampled_thread *sampled,
+		     size_t count, uint64_t now_ns)
 {
 	roster->costly.count = 0;
-	int r = update_processes(roster, figures, count, now_ns);
+	int r = update_processes(roster, sampled, count, now_ns);
 	if (r == 0)
-		update_threads(roster, figures, count, now_ns);
+		update_threads(roster, sampled, count, now_ns);
 	drop_silent_threads(roster, now_ns);
 	nm_roster_ask_programs(roster, now_ns);
 	roster->updated_ns = now_ns;
@@ -397,7 +398,7 @@ static int meet_process(struct nm_roster *roster, uint32_t pid, double share, ui
 	return r;
 }
 
-int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+int nm_roster_meet(struct nm_roster *roster, const struct nm_sampled_thread *sampled, size_t count,
 		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count)
 {
 	struct nm_process *process;
@@ -405,17 +406,17 @@ int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, s
 	double share = 0;
 	size_t met = 0;
 	for (size_t i = 0; i < count; i++)
-		share += figures[i].run_share;
-	int r = count > 0 ? meet_process(roster, figures[0].pid, share, now_ns, &process) : -ESRCH;
+		share += sampled[i].stats.run_share;
+	int r = count > 0 ? meet_process(roster, sampled[0].pid, share, now_ns, &process) : -ESRCH;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		update_thread(roster, &figures[i], &looks, now_ns);
+		update_thread(roster, &sampled[i], &looks, now_ns);
 		const struct nm_roster_thread *thread =
-			nm_roster_find_thread(roster, figures[i].tid);
+			nm_roster_find_thread(roster, sampled[i].tid);
 		if (thread && thread->process == process)
 			process->has_movable |= is_movable(thread);
 	}
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures[i].tid);
+		struct nm_roster_thread *thread = nm_roster_find_thread(roster, sampled[i].tid);
 		if (thread && thread->process == process && is_member(roster, thread))
 			ret[met++] = member_of(roster, thread);
 	}

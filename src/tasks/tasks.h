@@ -255,7 +255,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 			  uint64_t now_ns);
 
 /*
- * Adopts the threads in `figures` (ascending tid) that are not in the table, checks known ones
+ * Adopts the threads in `sampled` (ascending tid) that are not in the table, checks known ones
  * again when due, and updates CPU shares. Threads that have exited meanwhile are skipped. At most
  * two thousand threads are handled per interval and the others wait, so that no program can
  * overload the daemon with threads. The data of a managed process, including the attributes of its
@@ -263,8 +263,8 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * sleeps. Also queries the programs of processes whose exclusion depends on them, a few at a time.
  * Returns 0.
  */
-int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-		     uint64_t now_ns);
+int nm_roster_update(struct nm_roster *roster, const struct nm_sampled_thread *sampled,
+		     size_t count, uint64_t now_ns);
 
 /* Collects answers to queries about programs, and sends further queries. */
 void nm_roster_ask_programs(struct nm_roster *roster, uint64_t now_ns);
@@ -278,12 +278,12 @@ void nm_roster_ask_programs(struct nm_roster *roster, uint64_t now_ns);
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
 /*
- * Updates one process between intervals: reads its files in /proc, adopts the threads in `figures`,
+ * Updates one process between intervals: reads its files in /proc, adopts the threads in `sampled`,
  * which must belong to it and be in ascending tid order, and returns those that are managed; `ret`
  * has room for `count`. Does not read or change other processes. Returns 0, -ESRCH if the process
  * has exited, or another negative errno.
  */
-int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+int nm_roster_meet(struct nm_roster *roster, const struct nm_sampled_thread *sampled, size_t count,
 		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count);
 
 /* The following functions identify a thread by its number and start time (field 22 of stat), so
@@ -371,7 +371,7 @@ void nm_times_read(struct nm_platform *platform, struct nm_times_reading *readin
 struct nm_process_times {
 	uint32_t pid;
 	size_t count;
-	struct nm_figures figures[NM_PROCESS_TIMES_MOST];
+	struct nm_sampled_thread sampled[NM_PROCESS_TIMES_MOST];
 	struct nm_thread_times times[NM_PROCESS_TIMES_MOST];
 };
 

@@ -169,7 +169,7 @@ static void add_samples(struct scale *scale, unsigned i)
 }
 
 static struct nm_snapshot *build_snapshot(const struct scale *scale,
-					  const struct nm_figures *figures, size_t count)
+					  const struct nm_sampled_thread *sampled, size_t count)
 {
 	struct nm_snapshot *snapshot;
 	struct nm_snapshot_input input = {
@@ -177,8 +177,8 @@ static struct nm_snapshot *build_snapshot(const struct scale *scale,
 		.time_ns = (1000 + scale->interval) * NM_NSEC_PER_SEC,
 		.topology = scale->topology,
 		.config = scale->config,
-		.figures = figures,
-		.nr_figures = count,
+		.sampled = sampled,
+		.nr_sampled = count,
 		.busy_share = scale->busy,
 	};
 	input.nr_members = nm_roster_members(scale->roster, &input.members);
@@ -220,7 +220,7 @@ static void decide(struct scale *scale, struct nm_snapshot *snapshot, double ms[
 
 static void live_one(struct scale *scale, double ms[STAGES])
 {
-	const struct nm_figures *figures;
+	const struct nm_sampled_thread *sampled;
 	struct nm_metrics_interval interval = {
 		.length_ns = NM_NSEC_PER_SEC, .run_sample_ns = 1e8, .keep = 0.9, .min_samples = 10};
 	double mark = bench_cpu_ns();
@@ -228,14 +228,14 @@ static void live_one(struct scale *scale, double ms[STAGES])
 	for (unsigned i = 0; i < scale->threads; i++)
 		add_samples(scale, i);
 	ms[SAMPLES] = lap(&mark);
-	int count = nm_metrics_close(scale->metrics, &interval, &figures);
+	int count = nm_metrics_close(scale->metrics, &interval, &sampled);
 	check(count);
 	ms[CLOSE] = lap(&mark);
-	check(nm_roster_update(scale->roster, figures, (size_t)count,
+	check(nm_roster_update(scale->roster, sampled, (size_t)count,
 			       (1000 + scale->interval) * NM_NSEC_PER_SEC));
 	ms[ROSTER] = lap(&mark);
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot =
-		build_snapshot(scale, figures, (size_t)count);
+		build_snapshot(scale, sampled, (size_t)count);
 	ms[SNAPSHOT] = lap(&mark);
 	(scale->daemon ? place : decide)(scale, snapshot, ms, &mark);
 }

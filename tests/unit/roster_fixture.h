@@ -90,36 +90,37 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-static inline int compare_figures(const void *a, const void *b)
+static inline int compare_sampled(const void *a, const void *b)
 {
-	uint32_t left = ((const struct nm_figures *)a)->tid;
-	uint32_t right = ((const struct nm_figures *)b)->tid;
+	uint32_t left = ((const struct nm_sampled_thread *)a)->tid;
+	uint32_t right = ((const struct nm_sampled_thread *)b)->tid;
 	return (left > right) - (left < right);
 }
 
 /* An interval of 1 s in which all threads with numbers above 99 used this share of a CPU. */
 static inline void run_all(double share)
 {
-	struct nm_figures figures[FAKE_THREADS];
+	struct nm_sampled_thread sampled[FAKE_THREADS];
 	size_t count = 0;
 	fake_sleep(fake, 1000);
 	for (size_t i = 0; i < FAKE_THREADS; i++) {
 		const struct fake_thread *thread = &fake->threads[i];
 		if (thread->alive && thread->tid >= 100)
-			figures[count++] = (struct nm_figures){.pid = thread->pid,
-							       .tid = thread->tid,
-							       .run_samples = 10,
-							       .run_share = share};
+			sampled[count++] = (struct nm_sampled_thread){.pid = thread->pid,
+								      .tid = thread->tid,
+								      .stats.run_samples = 10,
+								      .stats.run_share = share};
 	}
-	qsort(figures, count, sizeof(*figures), compare_figures);
-	assert_int_equal(nm_roster_update(roster, figures, count, fake->now_ns), 0);
+	qsort(sampled, count, sizeof(*sampled), compare_sampled);
+	assert_int_equal(nm_roster_update(roster, sampled, count, fake->now_ns), 0);
 }
 
 static inline void run_one(uint32_t pid, uint32_t tid, double share)
 {
-	struct nm_figures figures = {.pid = pid, .tid = tid, .run_samples = 10, .run_share = share};
+	struct nm_sampled_thread sampled = {
+		.pid = pid, .tid = tid, .stats.run_samples = 10, .stats.run_share = share};
 	fake_sleep(fake, 1000);
-	assert_int_equal(nm_roster_update(roster, &figures, 1, fake->now_ns), 0);
+	assert_int_equal(nm_roster_update(roster, &sampled, 1, fake->now_ns), 0);
 }
 
 static inline void run_none(unsigned seconds)

@@ -104,7 +104,7 @@ static int node_of(const struct workload *workload, int cpu)
 
 static int cpu_of(const struct workload *workload, size_t thread)
 {
-	return workload->machine->figures[thread].main_cpu;
+	return workload->machine->sampled[thread].stats.main_cpu;
 }
 
 /* Threads whose load is not known count as a CPU on a busy one, otherwise by the time they ran:

@@ -49,7 +49,7 @@ static void single(uint32_t thread, int32_t destination, double tickets)
 
 static void swap(uint32_t thread, uint32_t partner, double tickets)
 {
-	int cpu = snapshot->threads[partner].main_cpu;
+	int cpu = snapshot->threads[partner].stats.main_cpu;
 	nm_ticket_pool_add(pool, thread, cpu, partner, tickets);
 }
 

@@ -419,8 +419,8 @@ static void follow_one(int node, bool assigned, hwloc_const_bitmap_t allowed)
 	struct nm_snap_thread thread = {.tid = 11,
 					.pid = 11,
 					.start_ticks = 11,
-					.main_cpu = node < 0 ? 0 : 2 * node,
-					.main_node = node,
+					.stats.main_cpu = node < 0 ? 0 : 2 * node,
+					.stats.main_node = node,
 					.assigned = assigned ? node : -1,
 					.allowed = allowed};
 	struct nm_snap_process process = {.pid = 11, .threads = 1};

@@ -79,11 +79,11 @@ TEST(unmeasured_intervals_are_not_recorded)
 	run(0, 0, 500);
 	assert_true(known(0, 0) == 100);
 	machine->config.rules.min_samples = 10;
-	machine->figures[0].main_node_share = 0.79;
+	machine->sampled[0].stats.main_node_share = 0.79;
 	machine->interval++;
 	take();
 	assert_true(known(0, 0) == 100);
-	machine->figures[0].main_node_share = 0.8;
+	machine->sampled[0].stats.main_node_share = 0.8;
 	take();
 	assert_true(known(0, 0) == 500);
 }
@@ -163,7 +163,7 @@ TEST(an_idle_interval_keeps_the_record)
 	uint32_t kinds = machine->kinds;
 	machine->kinds = 0;
 	for (size_t i = 0; i < 3; i++)
-		machine->figures[i].run_share = 0;
+		machine->sampled[i].stats.run_share = 0;
 	take();
 	assert_true(snapshot->by_locality);
 	machine->kinds = kinds;

@@ -68,13 +68,16 @@ SCRIPT(test_unknown_cpu_share, "run nan; managed 100; cpu_share 100 = nan")
 
 TEST(test_vanished)
 {
-	struct nm_figures figures[] = {
-		{.pid = 100, .tid = 101, .run_samples = 1, .run_share = 0.9},
-		{.pid = 100, .tid = 150, .run_samples = 1, .run_share = 0.9},
-		{.pid = 900, .tid = 900, .run_samples = 1, .run_share = 0.9},
-		{.pid = UINT32_MAX, .tid = UINT32_MAX, .run_samples = 1, .run_share = 0.9},
+	struct nm_sampled_thread sampled[] = {
+		{.pid = 100, .tid = 101, .stats.run_samples = 1, .stats.run_share = 0.9},
+		{.pid = 100, .tid = 150, .stats.run_samples = 1, .stats.run_share = 0.9},
+		{.pid = 900, .tid = 900, .stats.run_samples = 1, .stats.run_share = 0.9},
+		{.pid = UINT32_MAX,
+		 .tid = UINT32_MAX,
+		 .stats.run_samples = 1,
+		 .stats.run_share = 0.9},
 	};
-	assert_int_equal(nm_roster_update(roster, figures, NM_ARRAY_SIZE(figures), fake->now_ns),
+	assert_int_equal(nm_roster_update(roster, sampled, NM_ARRAY_SIZE(sampled), fake->now_ns),
 			 0);
 	run_script(
 		(const char *const[]){"managed 101; processes_known = 1; threads_known = 1", NULL});

@@ -93,14 +93,14 @@ static const struct nm_platform_ops ops = {
 
 /* ---- */
 
-static struct nm_figures figures[THREADS];
+static struct nm_sampled_thread sampled[THREADS];
 
 /* An interval in which all of them ran; returns how many were examined. */
 static unsigned interval(struct nm_roster *roster)
 {
 	looks = 0;
 	now_ns += SECOND;
-	assert_int_equal(nm_roster_update(roster, figures, THREADS, now_ns), 0);
+	assert_int_equal(nm_roster_update(roster, sampled, THREADS, now_ns), 0);
 	return looks;
 }
 
@@ -118,8 +118,8 @@ TEST(all_threads_are_examined_in_turn)
 	nm_released_list_new(&memory);
 	nm_roster_new(&platform, topology, config, NULL, memory, &roster);
 	for (uint32_t i = 0; i < THREADS; i++)
-		figures[i] = (struct nm_figures){
-			.tid = PID + i, .pid = PID, .run_samples = 1, .run_share = 0.1};
+		sampled[i] = (struct nm_sampled_thread){
+			.tid = PID + i, .pid = PID, .stats.run_samples = 1, .stats.run_share = 0.1};
 
 	for (unsigned round = 1; round <= 4; round++) {
 		assert_true(interval(roster) <= NM_ROSTER_LOOKS);

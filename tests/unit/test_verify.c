@@ -101,7 +101,7 @@ static void run(size_t thread, int cpu, unsigned node, double accesses, unsigned
 	machine_run_on(machine, thread, cpu);
 	machine_touch(machine, thread, other, others);
 	machine_touch(machine, thread, node, accesses);
-	machine->figures[thread].access_new = (uint32_t)(accesses + others);
+	machine->sampled[thread].stats.fresh_samples = (uint32_t)(accesses + others);
 }
 
 static void judge(void)
@@ -294,7 +294,7 @@ static void play(const struct scene *row)
 	if (decision.by_performance)
 		machine_perform(machine, 0, 70, 70, 1, 400);
 	if (row->share > 0)
-		machine->figures[0].main_node_share = row->share;
+		machine->sampled[0].stats.main_node_share = row->share;
 	if (row->feedback)
 		give_feedback(5, row->feedback);
 	for (unsigned i = 0; i < row->intervals; i++) {
@@ -402,10 +402,10 @@ TEST(the_feedback_of_a_divided_interval_does_not_count)
 {
 	add_move(5, 0, 0);
 	run(0, 6, 3, 100, 0, 0);
-	machine->figures[0].main_node_share = 0.89;
+	machine->sampled[0].stats.main_node_share = 0.89;
 	give_feedback(5, LOSS);
 	judge_next(0, 0, 1);
-	machine->figures[0].main_node_share = 0.9;
+	machine->sampled[0].stats.main_node_share = 0.9;
 	judge_next(5, IMPROVED, 0);
 }
 
