@@ -2,6 +2,7 @@
 /* Drains the rings: samples go to the metrics and the tables of pages, task events, in their order,
  * to all stages that follow tasks. */
 #include "daemon.h"
+#include "stages.h"
 
 static void update_newest_time(struct nm_daemon *daemon, uint64_t time_ns)
 {

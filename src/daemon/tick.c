@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "pipeline_build.h"
+#include "report.h"
+#include "report/decision_lines.h"
+#include "stages.h"
 
 /* ---- metrics ---- */
 
@@ -57,7 +61,7 @@ static void report_bar(struct nm_daemon *daemon)
 	const char *bar = nm_moves_bar(daemon->pipeline.moves);
 	if (bar == daemon->reported.move_bar)
 		return;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, bar ? LOG_WARNING : LOG_NOTICE, "%s%s",
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, bar ? LOG_WARNING : LOG_NOTICE, "%s%s",
 		  bar ? "No threads moved: " : "Threads are moved again", bar ? bar : "");
 	daemon->reported.move_bar = bar;
 }
@@ -113,10 +117,10 @@ static int decide(struct nm_daemon *daemon, const struct nm_sampled_thread *samp
 	if (snapshot->has_latencies)
 		pipeline->latency_seen = daemon->tally.intervals;
 	daemon->tally.local_share = nm_snapshot_local_share(snapshot);
-	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
+	nm_placement_mark_homes(nm_placement_of(&daemon->pipeline), snapshot);
 	bool may_propose = nm_apply_feedback(daemon, snapshot);
 	nm_judge(daemon, snapshot, &rollbacks);
-	nm_balance_stage_tick(daemon, snapshot);
+	nm_balance_stage_tick(pipeline, daemon->config, daemon->journal, snapshot);
 	nm_act(daemon, snapshot, &rollbacks);
 	nm_home_stage_tick(daemon, snapshot, interval_ns);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the verdicts on earlier moves. */
 #include "daemon.h"
+#include "pipeline.h"
+#include "report.h"
+#include "stages.h"
 
 /* Leaves a thread alone for some time. */
 static void bar(struct nm_daemon *daemon, uint32_t tid, uint64_t start_ticks, unsigned times)
@@ -58,7 +61,7 @@ bool nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	struct nm_feedback_result result;
 	enum nm_thread_policy policy = nm_drawing_policy(daemon->config, snapshot);
 	const struct nm_policy_ops *ops = nm_policy_ops(policy);
-	nm_open_policy(daemon, policy);
+	nm_open_policy(&daemon->pipeline, policy);
 	if (nm_policy_is_by(policy, NM_BY_PERFORMANCE))
 		nm_report_locality(daemon, snapshot);
 	if (ops->follow)

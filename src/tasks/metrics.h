@@ -10,7 +10,7 @@
 #include "sample/sample.h"
 #include "numa-migrd/topology.h"
 
-/* What was measured of a thread in one interval. NaN: not available; displayed as "–". */
+/* The measured values of a thread in one interval. NaN: not available; displayed as "–". */
 struct nm_thread_stats {
 	uint32_t run_samples;
 	double run_share; /* share of one CPU, 0–1; NaN: runs are not sampled */

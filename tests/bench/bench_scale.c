@@ -15,6 +15,10 @@
 #include <unistd.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "bench.h"

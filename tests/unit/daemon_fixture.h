@@ -11,6 +11,10 @@
 #include <math.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "fake_mover.h"

@@ -503,7 +503,7 @@ static inline void ordeal_happens(unsigned interval)
  * interval. */
 static inline void ordeal_require_arrays(void)
 {
-	const struct nm_placement *placement = nm_placement_of(ordeal.daemon);
+	const struct nm_placement *placement = nm_placement_of(&ordeal.daemon->pipeline);
 	for (size_t i = 0; placement && i < placement->processes.count; i++)
 		if (!nm_home_state_at(placement, i)->input.ran_on) {
 			fprintf(stderr, "interval %u: process %u has no arrays\n", ordeal.interval,

@@ -87,7 +87,7 @@ TEST(tenant_b_is_placed_and_restored)
 		live_one();
 	}
 	const struct nm_home_state *home_state =
-		nm_home_state_find(nm_placement_of(&world.daemon), B);
+		nm_home_state_find(nm_placement_of(&world.daemon.pipeline), B);
 	assert_non_null(home_state);
 	assert_in_range(home_state->home, 0, NODES - 1);
 	for (size_t i = world.nr_workers - 2; i < world.nr_workers; i++)

@@ -157,7 +157,7 @@ SCRIPT(a_program_that_is_tried_again_is_managed_again,
 static size_t left_after_a_tick(unsigned count, double budget_s)
 {
 	const struct nm_trial_process *processes;
-	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct nm_trial_candidate one = {.pid = 5000 + i,
 						       .parent = 9000 + i,
@@ -178,7 +178,7 @@ static size_t left_after_a_tick(unsigned count, double budget_s)
 
 QUANTITY(left_of, left_after_a_tick(U(0), N(1)))
 QUANTITY(budget_max_s, NM_BUDGET_MAX_S)
-QUANTITY(has_placement, nm_placement_of(&world.daemon) != NULL)
+QUANTITY(has_placement, nm_placement_of(&world.daemon.pipeline) != NULL)
 ACTION(tick_now, nm_trial_stage_tick(&world.daemon, NULL, 0, world.fake->now_ns))
 
 /* SECURITY: control-group */
