@@ -30,7 +30,7 @@ struct nm_snap_thread {
 	int assigned; /* node to which it is assigned (numa-migrd/assign.h); -1: none */
 	bool yields;  /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
-	bool left_alone;   /* for this reason only: see struct nm_member */
+	bool left_alone;   /* for this reason only: see struct nm_managed_thread */
 	double intensity;  /* 3DyRM: operations per byte of traffic; NaN: not known */
 	double performance;			       /* P; NaN unless measured */
 	double relative;   /* P̂: P divided by the mean of its process; NaN if that is 0 or not
@@ -128,8 +128,8 @@ struct nm_snapshot_input {
 	const struct nm_config *config;
 	const struct nm_sampled_thread *sampled; /* ascending tid */
 	size_t nr_sampled;
-	const struct nm_member *members; /* managed threads only, ascending tid */
-	size_t nr_members;
+	const struct nm_managed_thread *managed; /* managed threads only, ascending tid */
+	size_t nr_managed;
 	const double *busy_share; /* per CPU id; NULL or NaN: not known, and such a CPU does not
 				   * count as free */
 	uint32_t kinds;		  /* metrics that are sampled, as in struct nm_metrics_interval */

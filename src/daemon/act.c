@@ -49,12 +49,12 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 		if (error == -EAGAIN)
 			continue;
 		if (error == -ESTALE)
-			nm_roster_recheck(pipeline->roster, step->tid, step->start_ticks);
+			nm_tasks_recheck(pipeline->tasks, step->tid, step->start_ticks);
 		if (nm_decision_is_to_home(decision))
 			nm_placement_refused(nm_placement_of(&daemon->pipeline), step->pid, error,
 					     now_ns);
 		else
-			nm_roster_bar(pipeline->roster, step->tid, step->start_ticks, until);
+			nm_tasks_back_off(pipeline->tasks, step->tid, step->start_ticks, until);
 	}
 }
 
@@ -68,7 +68,7 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	bool stay = !daemon->config->rules.paper;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
 	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
-		nm_roster_hold(pipeline->roster, decision->steps[i].tid,
+		nm_tasks_delay(pipeline->tasks, decision->steps[i].tid,
 			       decision->steps[i].start_ticks, until);
 	if (nm_policy_ops(decision->policy)->applied)
 		nm_policy_ops(decision->policy)
@@ -196,7 +196,7 @@ struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
 		.config = daemon->config,
 		.snapshot = snapshot,
 		.placement = nm_placement_of(&daemon->pipeline),
-		.roster = pipeline->roster,
+		.tasks = pipeline->tasks,
 		.migrations = &pipeline->migrations,
 		.verifier = pipeline->verifier,
 		.feedback = pipeline->feedback,

@@ -57,7 +57,7 @@ int nm_command_release(void *context, uint32_t pid)
 	struct nm_daemon *daemon = context;
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	int r = daemon->paused ? nm_pipeline_open_platform(daemon)
-			       : nm_roster_release(pipeline->roster, pid);
+			       : nm_tasks_release(pipeline->tasks, pid);
 	/* A process that has not been sampled yet is only added to the list. */
 	if (r == (daemon->paused ? 0 : -ESRCH)) {
 		r = nm_released_list_release(daemon->runtime.released, pipeline->platform, pid);
@@ -88,8 +88,8 @@ int nm_command_manage(void *context, uint32_t pid)
 	if (daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (r > 0) /* its eligibility is evaluated again */
-		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology,
-				    daemon->config);
+		nm_tasks_configure(daemon->pipeline.tasks, daemon->pipeline.topology,
+				   daemon->config);
 	if (r > 0)
 		nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_NOTICE,
 			  "PID %" PRIu32 " is managed again", pid);
@@ -135,7 +135,7 @@ static int apply_config(struct nm_daemon *daemon, struct nm_config *config)
 			nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
 					   config);
 		nm_trial_stage_configure(daemon);
-		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
+		nm_tasks_configure(daemon->pipeline.tasks, daemon->pipeline.topology, config);
 		nm_pipeline_configure_pages(daemon, false);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);

@@ -40,7 +40,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_moves_task_event(pipeline->moves, event);
-	nm_roster_task_event(pipeline->roster, event, now_ns);
+	nm_tasks_task_event(pipeline->tasks, event, now_ns);
 	nm_trial_stage_task_event(daemon, event, now_ns);
 	/* A new program has its memory elsewhere. */
 	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)

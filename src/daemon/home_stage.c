@@ -93,13 +93,13 @@ int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t 
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			      uint64_t now_ns)
 {
-	const struct nm_roster *roster = daemon->pipeline.roster;
+	const struct nm_task_table *tasks = daemon->pipeline.tasks;
 	if (!nm_placement_of(&daemon->pipeline))
 		return;
 	/* The parent's domain stands for a process that is not in the table yet. */
-	uint64_t domain = nm_roster_domain(roster, event->pid);
+	uint64_t domain = nm_tasks_domain(tasks, event->pid);
 	if (nm_placement_is_unknown(domain) && event->kind == NM_TASK_FORK)
-		domain = nm_roster_domain(roster, event->parent_pid);
+		domain = nm_tasks_domain(tasks, event->parent_pid);
 	/* The next threads touch their memory where they run. */
 	if (nm_placement_task_event(nm_placement_of(&daemon->pipeline), event, domain, now_ns))
 		nm_assignments_end_process(daemon->pipeline.assignments, event->pid);
@@ -279,7 +279,7 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 	if (r < 0 || nm_placement_ignores(placement, &process))
 		return r;
 	add_traffic(daemon, now_ns, &process);
-	struct nm_member members[NM_PROCESS_TIMES_MOST];
+	struct nm_managed_thread managed[NM_PROCESS_TIMES_MOST];
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
@@ -287,11 +287,11 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 		.config = daemon->config,
 		.sampled = process.sampled,
 		.nr_sampled = process.count,
-		.members = members,
+		.managed = managed,
 		.busy_share = daemon->machine.load.busy_share,
 	};
-	r = nm_roster_meet(pipeline->roster, process.sampled, process.count, now_ns, members,
-			   &input.nr_members);
+	r = nm_tasks_update_process(pipeline->tasks, process.sampled, process.count, now_ns,
+				    managed, &input.nr_managed);
 	if (r == 0)
 		r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0 || snapshot->nr_processes == 0)
@@ -308,7 +308,7 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 {
 	uint64_t before_ns = nm_own_cpu_ns();
 	int r = measure(daemon, one, now_ns, ret);
-	uint64_t domain = nm_roster_domain(daemon->pipeline.roster, one->pid);
+	uint64_t domain = nm_tasks_domain(daemon->pipeline.tasks, one->pid);
 	if (!nm_placement_is_unknown(domain))
 		one->domain = domain;
 	/* In a simulation the cost of the model must not affect decisions. */
@@ -341,7 +341,7 @@ void nm_home_stage_examine(struct nm_daemon *daemon)
 	if (most < 0)
 		return;
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
-	nm_roster_ask_programs(daemon->pipeline.roster, now_ns);
+	nm_tasks_ask_programs(daemon->pipeline.tasks, now_ns);
 	/* All are measured before any is decided about, because programs often start together.
 	 * Processes beyond `most`, and failures, are left to the next interval. */
 	for (int done = 0; nm_placement_next_due(memory.placement, now_ns, &one); done++) {

@@ -18,7 +18,7 @@ struct nm_pipeline {
 	uint64_t no_source_until_ns; /* time of the next attempt to open it */
 	uint64_t latency_seen;	     /* interval of its last latency; 0: none */
 	struct nm_metrics *metrics;
-	struct nm_roster *roster;
+	struct nm_task_table *tasks;
 	struct nm_moves *moves;
 	struct nm_assignments *assignments;
 	struct nm_verifier *verifier;

@@ -153,8 +153,8 @@ static int open_stages(struct nm_daemon *daemon)
 		.original = nm_moves_original,
 		.is_moving = nm_moves_is_moving,
 	};
-	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &moves,
-		      daemon->runtime.released, &pipeline->roster);
+	nm_task_table_new(pipeline->platform, pipeline->topology, daemon->config, &moves,
+			  daemon->runtime.released, &pipeline->tasks);
 	pipeline->verifier = nm_verifier_new();
 	nm_pipeline_configure_pages(daemon, true);
 	nm_pipeline_reset_performance(daemon);
@@ -251,7 +251,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 	if (pipeline->source)
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_moves_retarget(pipeline->moves, topology);
-	nm_roster_configure(pipeline->roster, topology, daemon->config);
+	nm_tasks_configure(pipeline->tasks, topology, daemon->config);
 	if (same)
 		retarget_policies(daemon, topology);
 	else
@@ -356,7 +356,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 void nm_pipeline_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->roster) { /* the last of what an interval needs: before it, nothing is
+	if (pipeline->tasks) { /* the last of what an interval needs: before it, nothing is
 				   narrowed */
 		nm_drain(daemon);
 		daemon->runtime.unrestored = nm_moves_end(pipeline->moves);
@@ -372,7 +372,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);
-	nm_roster_free(pipeline->roster);
+	nm_task_table_free(pipeline->tasks);
 	nm_moves_free(pipeline->moves);
 	nm_assignments_free(pipeline->assignments);
 	nm_metrics_free(pipeline->metrics);

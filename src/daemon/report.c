@@ -162,13 +162,13 @@ void nm_report_move(void *context, const struct nm_move_event *event)
 		nm_assignments_missed(pipeline->assignments, event->tid, event->start_ticks);
 		return;
 	}
-	if (event->kind == NM_MOVE_FOREIGN && pipeline->roster)
-		nm_roster_give_back(pipeline->roster, event->tid, event->start_ticks);
-	if (event->kind == NM_MOVE_INHERITED && pipeline->roster)
-		nm_roster_recheck(pipeline->roster, event->tid, event->start_ticks);
+	if (event->kind == NM_MOVE_FOREIGN && pipeline->tasks)
+		nm_tasks_give_back(pipeline->tasks, event->tid, event->start_ticks);
+	if (event->kind == NM_MOVE_INHERITED && pipeline->tasks)
+		nm_tasks_recheck(pipeline->tasks, event->tid, event->start_ticks);
 	nm_entry_move(&entry, event);
-	if (pipeline->roster)
-		entry.domain = nm_roster_domain(pipeline->roster, event->pid);
+	if (pipeline->tasks)
+		entry.domain = nm_tasks_domain(pipeline->tasks, event->pid);
 	emit(daemon->journal, &entry);
 }
 
@@ -217,7 +217,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	struct nm_entry entry;
 	nm_lines_decision(daemon->options.lines, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
-	entry.domain = nm_roster_domain(daemon->pipeline.roster, decision->steps[0].pid);
+	entry.domain = nm_tasks_domain(daemon->pipeline.tasks, decision->steps[0].pid);
 	emit(daemon->journal, &entry);
 	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
 }
@@ -387,7 +387,7 @@ struct nm_view nm_views_of(const struct nm_daemon *daemon)
 		.nr_cpus = daemon->machine.load.nr_cpus,
 		.snapshot = daemon->views.snapshot,
 		.served = daemon->views.served,
-		.roster = pipeline->roster,
+		.tasks = pipeline->tasks,
 		.moves = pipeline->moves,
 		.assignments = pipeline->assignments,
 		.memory = pipeline->memory,

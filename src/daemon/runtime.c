@@ -182,7 +182,7 @@ void nm_runtime_load_released(struct nm_runtime_state *state, struct nm_platform
 			      struct nm_journal *journal)
 {
 	int r = nm_released_list_load(state->released, platform, state->directory, state->boot_id);
-	report_unread(journal, NM_ROSTER_MEMORY_NAME, r,
+	report_unread(journal, NM_RELEASED_NAME, r,
 		      "earlier releases and external changes may be lost");
 }
 
@@ -190,7 +190,7 @@ void nm_runtime_save(struct nm_runtime_state *state, struct nm_platform *platfor
 		     struct nm_journal *journal)
 {
 	if (platform)
-		report_unsaved(journal, NM_ROSTER_MEMORY_NAME,
+		report_unsaved(journal, NM_RELEASED_NAME,
 			       nm_released_list_save(state->released, platform, state->directory,
 						     state->boot_id),
 			       "releases hold until a restart only", &state->unsaved_reported);

@@ -105,7 +105,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_sampled_thread *samp
 					 LATENCY_MEMORY_INTERVALS,
 		.kernel_balances = nm_balances_nodes(daemon->machine.balancing),
 	};
-	input.nr_members = nm_roster_members(pipeline->roster, &input.members);
+	input.nr_managed = nm_tasks_managed(pipeline->tasks, &input.managed);
 
 	nm_views_clear(daemon); /* before the next one is built, because they are large */
 	int r = nm_snapshot_build(&input, &snapshot);
@@ -169,7 +169,7 @@ int nm_tick(struct nm_daemon *daemon)
 	int count = close_interval(daemon, interval_ns, &sampled);
 	if (count < 0)
 		return count;
-	int r = nm_roster_update(pipeline->roster, sampled, (size_t)count, now_ns);
+	int r = nm_tasks_update(pipeline->tasks, sampled, (size_t)count, now_ns);
 	nm_trial_stage_tick(daemon, sampled, (size_t)count, now_ns);
 	if (r == 0)
 		r = decide(daemon, sampled, (size_t)count, now_ns, interval_ns);

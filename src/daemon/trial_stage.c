@@ -24,7 +24,7 @@ bool nm_trial_stage_allows(void *context, uint32_t pid)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_trial *group = daemon->trial.group;
-	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
+	struct nm_process *process = nm_tasks_process(daemon->pipeline.tasks, pid);
 	struct nm_process_usage usage;
 	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	/* In a dry run nothing is carried out for either arm. */
@@ -92,7 +92,7 @@ static void read_process(struct nm_daemon *daemon, uint32_t pid, uint64_t start_
 static void on_window_over(void *context, uint32_t pid)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
+	struct nm_process *process = nm_tasks_process(daemon->pipeline.tasks, pid);
 	if (process)
 		process->left_alone = false;
 }
@@ -103,7 +103,7 @@ static void apply_bar(struct nm_daemon *daemon, const struct nm_trial_program *p
 		      uint64_t now_ns)
 {
 	struct nm_process *const *processes;
-	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
+	size_t count = nm_tasks_processes(daemon->pipeline.tasks, &processes);
 	for (size_t i = 0; i < count; i++) {
 		struct nm_process *process = processes[i];
 		enum nm_trial_answer answer = nm_trial_answer(daemon->trial.group, process->pid,
@@ -120,7 +120,7 @@ static void apply_bar(struct nm_daemon *daemon, const struct nm_trial_program *p
 static void leave_nothing_alone(struct nm_daemon *daemon)
 {
 	struct nm_process *const *processes;
-	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
+	size_t count = nm_tasks_processes(daemon->pipeline.tasks, &processes);
 	for (size_t i = 0; i < count; i++)
 		processes[i]->left_alone = false;
 }

@@ -62,7 +62,7 @@ static int submit(const struct nm_page_stage *stage, const struct nm_page_stage_
 	batch->steps = steps;
 	batch->count = count;
 	uint32_t pid = migration->decision.steps[0].pid;
-	const struct nm_process *known = nm_roster_process(input->roster, pid);
+	const struct nm_process *known = nm_tasks_process(input->tasks, pid);
 	if ((known && nm_config_keeps_memory(input->config, known->rss_bytes)) ||
 	    !input->handler.allows(input->handler.context, pid))
 		return -ECANCELED;

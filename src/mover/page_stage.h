@@ -48,7 +48,7 @@ struct nm_page_stage_input {
 	const struct nm_config *config;
 	const struct nm_snapshot *snapshot;
 	const struct nm_placement *placement; /* NULL: another policy than "auto" */
-	const struct nm_roster *roster;
+	const struct nm_task_table *tasks;
 	struct nm_migrations *migrations;
 	struct nm_verifier *verifier;
 	struct nm_feedback *feedback;

@@ -58,7 +58,7 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 	view->time_ns = input->time_ns;
 	view->topology = input->topology;
 	view->kernel_balances = input->kernel_balances;
-	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
+	size_t threads = input->nr_managed, nodes = input->topology->nr_nodes;
 	view->threads = array_of(threads, sizeof(*view->threads));
 	view->processes = array_of(threads, sizeof(*view->processes));
 	view->cpus = array_of(input->topology->nr_cpus, sizeof(*view->cpus));

@@ -77,51 +77,54 @@ static void fill_stats(const struct nm_snapshot_input *input, const struct nm_th
 
 /* A program that was young when its thread was first seen may end soon, so that lotteries do not
  * wait long. */
-static double warmup_s(const struct nm_config *config, const struct nm_member *member)
+static double warmup_s(const struct nm_config *config, const struct nm_managed_thread *managed)
 {
 	double usual_s = config->rules.warmup_s;
-	bool young = seconds_since(member->adopted_ns, member->process->started_ns) < usual_s;
+	bool young = seconds_since(managed->adopted_ns, managed->process->started_ns) < usual_s;
 	bool draws = config->threads.policy != NM_POLICY_KMAF &&
 		     config->threads.policy != NM_POLICY_BALANCE;
 	return young && draws ? fmin(usual_s, YOUNG_WARMUP_S) : usual_s;
 }
 
-static bool is_movable(const struct nm_snapshot_input *input, const struct nm_member *member)
+static bool is_movable(const struct nm_snapshot_input *input,
+		       const struct nm_managed_thread *managed)
 {
-	return seconds_since(input->time_ns, member->adopted_ns) >=
-		       warmup_s(input->config, member) &&
-	       input->interval >= member->barred_until && input->interval >= member->held_until;
+	return seconds_since(input->time_ns, managed->adopted_ns) >=
+		       warmup_s(input->config, managed) &&
+	       input->interval >= managed->backoff_until &&
+	       input->interval >= managed->delayed_until;
 }
 
 /* Returns what was measured of the thread, or NULL; *position only increases, because both lists
  * are ascending. */
 static const struct nm_thread_stats *stats_of(const struct nm_snapshot_input *input,
-					      size_t *position, const struct nm_member *member)
+					      size_t *position,
+					      const struct nm_managed_thread *managed)
 {
-	while (*position < input->nr_sampled && input->sampled[*position].tid < member->tid)
+	while (*position < input->nr_sampled && input->sampled[*position].tid < managed->tid)
 		(*position)++;
 	if (*position == input->nr_sampled)
 		return NULL;
 	const struct nm_sampled_thread *one = &input->sampled[*position];
 	/* Another process: the number was reused, and the task table does not know its new owner
 	 * yet. */
-	return one->tid == member->tid && one->pid == member->pid ? &one->stats : NULL;
+	return one->tid == managed->tid && one->pid == managed->pid ? &one->stats : NULL;
 }
 
 void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			      struct nm_snapshot_storage *storage)
 {
 	size_t position = 0, nodes = input->topology->nr_nodes;
-	for (size_t i = 0; i < input->nr_members; i++) {
-		const struct nm_member *member = &input->members[i];
+	for (size_t i = 0; i < input->nr_managed; i++) {
+		const struct nm_managed_thread *managed = &input->managed[i];
 		double *accesses = storage->accesses + i * nodes;
 		uint32_t *fresh = storage->fresh + i * nodes;
 		struct nm_snap_thread *thread = &storage->view.threads[i];
 		*thread = (struct nm_snap_thread){
-			.tid = member->tid,
-			.pid = member->pid,
-			.start_ticks = member->start_ticks,
-			.adopted_ns = member->adopted_ns,
+			.tid = managed->tid,
+			.pid = managed->pid,
+			.start_ticks = managed->start_ticks,
+			.adopted_ns = managed->adopted_ns,
 			.stats = {.main_cpu = -1,
 				  .main_node = -1,
 				  .accesses = accesses,
@@ -135,20 +138,20 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.performance = NAN,
 			.relative = NAN,
 			.preferred = -1,
-			.allowed = member->original,
-			.everywhere = member->everywhere,
-			.unrestricted = member->unrestricted,
+			.allowed = managed->original,
+			.everywhere = managed->everywhere,
+			.unrestricted = managed->unrestricted,
 			.assigned = -1,
-			.yields = member->yields || member->process->yields,
-			.only_watched = member->only_watched,
-			.left_alone = member->left_alone,
-			.movable = is_movable(input, member),
+			.yields = managed->yields || managed->process->yields,
+			.only_watched = managed->only_watched,
+			.left_alone = managed->left_alone,
+			.movable = is_movable(input, managed),
 		};
-		const struct nm_thread_stats *stats = stats_of(input, &position, member);
+		const struct nm_thread_stats *stats = stats_of(input, &position, managed);
 		if (stats)
 			fill_stats(input, stats, thread, accesses, fresh);
 	}
-	storage->view.nr_threads = input->nr_members;
+	storage->view.nr_threads = input->nr_managed;
 }
 
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
@@ -179,9 +182,9 @@ int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 {
 	struct nm_snapshot *view = &storage->view;
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *index = nm_tidmap_new();
-	storage->comms = nm_must(calloc(input->nr_members + 1, sizeof(*storage->comms)));
-	for (size_t i = 0; i < input->nr_members; i++) {
-		const struct nm_process *process = input->members[i].process;
+	storage->comms = nm_must(calloc(input->nr_managed + 1, sizeof(*storage->comms)));
+	for (size_t i = 0; i < input->nr_managed; i++) {
+		const struct nm_process *process = input->managed[i].process;
 		uint32_t at = nm_tidmap_get(index, process->pid);
 		if (at == NM_TIDMAP_NONE) {
 			at = (uint32_t)view->nr_processes;

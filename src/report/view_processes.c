@@ -246,7 +246,7 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
 			struct nm_process_row *row)
 {
 	enum nm_eligibility refusal =
-		has_threads ? NM_ELIGIBILITY_MANAGED : nm_roster_refusal(view->roster, process);
+		has_threads ? NM_ELIGIBILITY_MANAGED : nm_tasks_refusal(view->tasks, process);
 	bool eligible = refusal == NM_ELIGIBILITY_MANAGED || refusal == NM_ELIGIBILITY_SMALL ||
 			refusal == NM_ELIGIBILITY_YOUNG || refusal == NM_ELIGIBILITY_IDLE;
 	if (eligible && nm_topology_is_single(view->topology))
@@ -256,7 +256,7 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
 		return;
 	}
 	row->reason = nm_eligibility_reason(refusal)->name;
-	nm_roster_explain(view->roster, process, refusal, text);
+	nm_tasks_explain(view->tasks, process, refusal, text);
 	row->explanation = text;
 }
 
@@ -327,7 +327,7 @@ static void show_processes(const struct nm_view *view, const uint64_t *last, str
 	nm_autofree uint64_t *counts = nm_must(calloc(nr_nodes, sizeof(*counts)));
 	nm_autofree double *shares = nm_must(calloc(nr_nodes, sizeof(*shares)));
 	struct nm_process *const *known;
-	size_t nr_sums, count = nm_roster_processes(view->roster, &known);
+	size_t nr_sums, count = nm_tasks_processes(view->tasks, &known);
 	nm_autofree struct nm_process **sorted = nm_must(calloc(count + 1, sizeof(*sorted)));
 	nm_autofree struct sum *sums = sum_processes(view, last, &nr_sums);
 	add_page_decisions(view, sums, nr_sums);

@@ -108,7 +108,7 @@ static void show_threads(const struct nm_view *view, const uint64_t *last, struc
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		/* Not if it has exited, or was released. */
-		if (nm_roster_thread_eligibility(view->roster, thread->tid, &eligibility) == 0 &&
+		if (nm_tasks_thread_eligibility(view->tasks, thread->tid, &eligibility) == 0 &&
 		    nm_dump_admit_of(dump, snapshot->processes[thread->process].domain))
 			nm_dump_row(dump, thread_json(view, thread, last[i]));
 	}

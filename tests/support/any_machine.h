@@ -42,12 +42,12 @@ static inline void add_any_thread(struct machine *m, struct nm_rng *dice)
 	if (below(dice, 10) == 0)
 		m->sampled[i].stats.access_total = NAN;
 	if (below(dice, 10) == 0)
-		m->members[i].barred_until = m->interval + 1;
+		m->managed[i].backoff_until = m->interval + 1;
 	if (below(dice, 3) == 0)
 		for (unsigned c = 0; c < cpus; c++)
 			if (below(dice, 2))
 				hwloc_bitmap_clr(m->masks[i], c);
-	machine_process(m, m->members[i].pid)->uid = 1000 + m->members[i].pid % 2;
+	machine_process(m, m->managed[i].pid)->uid = 1000 + m->managed[i].pid % 2;
 }
 
 static inline struct machine *any_machine(uint64_t seed)

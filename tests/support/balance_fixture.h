@@ -81,7 +81,7 @@ static inline void workload_programs(struct workload *workload, int cpu, unsigne
 
 static inline void workload_hold(struct workload *workload, size_t thread)
 {
-	workload->machine->members[thread].barred_until = workload->machine->interval + 1;
+	workload->machine->managed[thread].backoff_until = workload->machine->interval + 1;
 }
 
 /* Divides the CPUs by type. */

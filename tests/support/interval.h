@@ -22,7 +22,7 @@ struct machine {
 	struct nm_config config;
 	size_t count, capacity; /* threads */
 	struct nm_sampled_thread *sampled;
-	struct nm_member *members;
+	struct nm_managed_thread *managed;
 	hwloc_bitmap_t *masks;	      /* original affinities of the members */
 	struct nm_process *processes; /* one per pid */
 	size_t nr_processes;
@@ -69,7 +69,7 @@ static inline struct machine *machine_of_size(unsigned nodes, unsigned cpus_per_
 	m->capacity = capacity;
 	m->sampled = calloc(capacity, sizeof(*m->sampled));
 	m->masks = calloc(capacity, sizeof(*m->masks));
-	m->members = calloc(capacity, sizeof(*m->members));
+	m->managed = calloc(capacity, sizeof(*m->managed));
 	m->processes = calloc(capacity, sizeof(*m->processes));
 	m->accesses = calloc(capacity * nodes, sizeof(*m->accesses));
 	m->fresh = calloc(capacity * nodes, sizeof(*m->fresh));
@@ -90,7 +90,7 @@ static inline void machine_free(struct machine *m)
 		hwloc_bitmap_free(m->masks[i]);
 	nm_topology_free(m->topology);
 	free(m->sampled);
-	free(m->members);
+	free(m->managed);
 	free(m->masks);
 	free(m->processes);
 	free(m->accesses);
@@ -153,12 +153,12 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 		.stats.traffic = NAN,
 		.stats.accesses = m->accesses + i * m->topology->nr_nodes,
 		.stats.fresh = m->fresh + i * m->topology->nr_nodes};
-	m->members[i] = (struct nm_member){.tid = tid,
-					   .pid = pid,
-					   .start_ticks = 5000 + tid,
-					   .process = machine_process(m, pid),
-					   .original = m->masks[i],
-					   .adopted_ns = 1 * MACHINE_SECOND};
+	m->managed[i] = (struct nm_managed_thread){.tid = tid,
+						   .pid = pid,
+						   .start_ticks = 5000 + tid,
+						   .process = machine_process(m, pid),
+						   .original = m->masks[i],
+						   .adopted_ns = 1 * MACHINE_SECOND};
 	machine_run_on(m, i, cpu);
 	if (node >= 0)
 		machine_touch(m, i, (unsigned)node, 100);
@@ -207,8 +207,8 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .config = &m->config,
 					  .sampled = m->sampled,
 					  .nr_sampled = m->count,
-					  .members = m->members,
-					  .nr_members = m->count,
+					  .managed = m->managed,
+					  .nr_managed = m->count,
 					  .busy_share = m->busy,
 					  .kinds = m->kinds,
 					  .had_latencies = m->had_latencies};

@@ -104,8 +104,8 @@ KNOB(run_share, machine->sampled[U(0)].stats.run_share)
 KNOB(recent_samples, machine->sampled[U(0)].stats.recent_latency_samples)
 KNOB(latency_samples, machine->sampled[U(0)].stats.latency_samples)
 KNOB(sampled_kinds, machine->kinds)
-ACTION(reuse_thread, machine->members[U(0)].start_ticks++)
+ACTION(reuse_thread, machine->managed[U(0)].start_ticks++)
 ACTION(reuse_process, machine->processes[U(0)].start_ticks++)
-ACTION(new_program, machine->members[U(0)].adopted_ns++)
+ACTION(new_program, machine->managed[U(0)].adopted_ns++)
 
 #endif

@@ -594,7 +594,7 @@ static inline void ordeal_set_out(void)
 static inline void ordeal_anew(void)
 {
 	static const char *const files[] = {"ledger",	   "ledger.new",   "ledger.damaged",
-					    NM_MOVES_NAME, "figures.prom", NM_ROSTER_MEMORY_NAME};
+					    NM_MOVES_NAME, "figures.prom", NM_RELEASED_NAME};
 	struct world *world = ordeal.world;
 	char path[FIXTURE_PATH + 64];
 	memcpy(world->fake, ordeal.pristine, sizeof(*world->fake));

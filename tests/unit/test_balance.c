@@ -133,8 +133,8 @@ KNOB(busy, machine->busy[U(0)])
 KNOB(thread_load, workload->threads[U(0)].load)
 KNOB(is_waiting, workload->threads[U(0)].waiting)
 KNOB(node_share, machine->sampled[U(0)].stats.main_node_share)
-KNOB(everywhere, machine->members[U(0)].everywhere)
-KNOB(start_ticks, machine->members[U(0)].start_ticks)
+KNOB(everywhere, machine->managed[U(0)].everywhere)
+KNOB(start_ticks, machine->managed[U(0)].start_ticks)
 
 /* ---- hysteresis ---- */
 

@@ -120,7 +120,7 @@ KNOB(q3_worse, machine->config.rules.q3_worse)
 KNOB(q4, machine->config.rules.q4)
 KNOB(samples, machine->sampled[U(0)].stats.recent_latency_samples)
 KNOB(sampled_kinds, machine->kinds)
-KNOB(never_moves, machine->members[U(0)].barred_until)
+KNOB(never_moves, machine->managed[U(0)].backoff_until)
 NAMES(never_moves, {"yes", 1e15})
 
 /* ---- selection ---- */

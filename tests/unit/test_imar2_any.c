@@ -165,11 +165,11 @@ TEST(winners_follow_the_rules_on_any_machine)
 	assert_true(swaps > 300 && winners - swaps > 300);
 }
 
-/* Affinities known to the roster save queries and change no decision. */
+/* Affinities known to the task table save queries and change no decision. */
 static void note_masks(void)
 {
 	for (size_t i = 0; i < machine->count; i++)
-		machine->members[i].everywhere =
+		machine->managed[i].everywhere =
 			hwloc_bitmap_isincluded(machine->topology->usable, machine->masks[i]);
 }
 

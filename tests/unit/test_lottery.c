@@ -262,10 +262,10 @@ TEST(the_best_free_cpu_has_idle_siblings)
 	snapshot = machine_snapshot(machine);
 	assert_int_equal(nm_pick_free_cpu(snapshot, 1, all, NULL, NULL), 42);
 	machine_allow(machine, 0, "40-41");
-	assert_int_equal(nm_pick_free_cpu(snapshot, 1, machine->members[0].original, NULL, NULL),
+	assert_int_equal(nm_pick_free_cpu(snapshot, 1, machine->managed[0].original, NULL, NULL),
 			 40);
 	machine_allow(machine, 0, "41");
-	nothing = machine->members[0].original;
+	nothing = machine->managed[0].original;
 	assert_int_equal(nm_pick_free_cpu(snapshot, 1, nothing, NULL, NULL), -1);
 }
 

@@ -501,7 +501,7 @@ SCRIPT(a_harmful_home_is_reported, "away_from_full_node; set speed_after_move = 
 WORD(start_program)
 {
 	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = U(0), .tid = U(0)};
-	nm_roster_task_event(world.daemon.pipeline.roster, &exec, world.fake->now_ns);
+	nm_tasks_task_event(world.daemon.pipeline.tasks, &exec, world.fake->now_ns);
 }
 
 /* The start of a program is no baseline for its home. */

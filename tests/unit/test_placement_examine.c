@@ -185,14 +185,14 @@ WORD(two_users)
 	}
 	begin_auto();
 	live(2);
-	assert_true(nm_roster_domain(world.daemon.pipeline.roster, 1000) !=
-		    nm_roster_domain(world.daemon.pipeline.roster, 1100));
+	assert_true(nm_tasks_domain(world.daemon.pipeline.tasks, 1000) !=
+		    nm_tasks_domain(world.daemon.pipeline.tasks, 1100));
 }
 
 static unsigned nr_due_of(uint32_t pid)
 {
 	const struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
-	const uint64_t tenant = nm_roster_domain(world.daemon.pipeline.roster, pid);
+	const uint64_t tenant = nm_tasks_domain(world.daemon.pipeline.tasks, pid);
 	unsigned count = 0;
 	for (unsigned i = 0; i < placement->nr_due; i++)
 		count += placement->due[i].domain == tenant;
@@ -211,7 +211,7 @@ SCRIPT(a_fork_storm_leaves_room_for_others,
 WORD(charge)
 {
 	nm_quota_add(&nm_placement_of(&world.daemon.pipeline)->quota,
-		     nm_roster_domain(world.daemon.pipeline.roster, U(0)), 1);
+		     nm_tasks_domain(world.daemon.pipeline.tasks, U(0)), 1);
 }
 
 static uint64_t in_a_second(void)

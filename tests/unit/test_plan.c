@@ -95,7 +95,7 @@ TEST(no_proposals_make_an_empty_plan)
 TEST(a_decision_holds_all_that_acting_needs)
 {
 	struct nm_proposal proposal = single(1, 6);
-	machine->members[1].unrestricted = true;
+	machine->managed[1].unrestricted = true;
 	build(&proposal, 1);
 	assert_int_equal(plan.count, 1);
 	const struct nm_decision *decision = &plan.decisions[0];
@@ -115,7 +115,7 @@ TEST(a_decision_holds_all_that_acting_needs)
 	assert_int_equal(step->node_from, 0);
 	assert_int_equal(step->node_to, 3);
 	assert_target(step, "6-7");
-	assert_ptr_equal(step->original, machine->members[1].original);
+	assert_ptr_equal(step->original, machine->managed[1].original);
 	assert_true(step->unrestricted);
 	assert_true(step->local_before == 0);
 	assert_true(step->samples_before == 100);
@@ -357,7 +357,7 @@ TEST(a_rollback_does_not_use_the_budget)
 TEST(an_observed_thread_is_not_rolled_back)
 {
 	struct nm_verdict rollback = of(1000, 6);
-	machine->members[0].only_watched = true;
+	machine->managed[0].only_watched = true;
 	take();
 	undo(&rollback);
 	assert_int_equal(plan.count, 0);

@@ -109,18 +109,18 @@ TEST(a_reused_tid_is_a_different_thread)
 {
 	run(0, 0, 100);
 	run(1, 0, 100);
-	machine->members[0].start_ticks++;
+	machine->managed[0].start_ticks++;
 	run(0, 2, 30);
 	assert_true(isnan(known(0, 0)) && known(0, 2) == 30);
 	assert_true(known(1, 0) == 100);
 }
 
-/* After an exec the process starts again under the same numbers: the roster adopts it again. */
+/* After an exec the process starts again under the same numbers: the task table adopts it again. */
 TEST(a_new_program_is_another_thread)
 {
 	run(1, 2, 300);
 	assert_true(known(1, 2) == 300);
-	machine->members[1].adopted_ns++;
+	machine->managed[1].adopted_ns++;
 	run(1, 1, 50);
 	assert_true(isnan(known(1, 2)));
 	assert_true(known(1, 1) == 50);
@@ -131,8 +131,8 @@ TEST(another_thread_does_not_disturb_the_record)
 	run(1, 0, 100);
 	run(1, 2, 70);
 	struct nm_snapshot_input input = machine_input(machine);
-	input.members++;
-	input.nr_members--;
+	input.managed++;
+	input.nr_managed--;
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);

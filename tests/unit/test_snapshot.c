@@ -82,8 +82,8 @@ TEST(metrics_of_unmanaged_threads_are_skipped)
 	machine_thread(machine, 10, 2, 3);
 	machine_thread(machine, 10, 3, 2);
 	struct nm_snapshot_input input = machine_input(machine);
-	input.members++;
-	input.nr_members--;
+	input.managed++;
+	input.nr_managed--;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
 	assert_int_equal(snapshot->nr_threads, 1);
 	assert_int_equal(snapshot->threads[0].stats.main_cpu, 3);
@@ -152,21 +152,21 @@ TEST(warm_up_and_bars_keep_a_thread_still)
 {
 	machine->config.rules.warmup_s = 5;
 	machine_thread(machine, 10, 2, 3);
-	machine->members[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
+	machine->managed[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
 	assert_true(take(0)->movable);
-	machine->members[0].adopted_ns++;
+	machine->managed[0].adopted_ns++;
 	assert_false(take(0)->movable);
-	machine->members[0].adopted_ns = machine->now_ns + 1;
+	machine->managed[0].adopted_ns = machine->now_ns + 1;
 	assert_false(take(0)->movable);
-	machine->members[0].adopted_ns = 0;
-	machine->members[0].barred_until = machine->interval;
+	machine->managed[0].adopted_ns = 0;
+	machine->managed[0].backoff_until = machine->interval;
 	assert_true(take(0)->movable);
-	machine->members[0].barred_until = machine->interval + 1;
+	machine->managed[0].backoff_until = machine->interval + 1;
 	assert_false(take(0)->movable);
-	machine->members[0].barred_until = 0;
-	machine->members[0].held_until = machine->interval;
+	machine->managed[0].backoff_until = 0;
+	machine->managed[0].delayed_until = machine->interval;
 	assert_true(take(0)->movable);
-	machine->members[0].held_until = machine->interval + 1;
+	machine->managed[0].delayed_until = machine->interval + 1;
 	assert_false(take(0)->movable);
 }
 

@@ -111,13 +111,13 @@ TEST(a_restored_inheritor_is_managed_at_once)
 	fake_pin(world.fake, tid, fake_cpus(0, 1));
 	live(2);
 	assert_int_equal(
-		nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid, &eligibility), 0);
+		nm_tasks_thread_eligibility(world.daemon.pipeline.tasks, tid, &eligibility), 0);
 	assert_int_equal(eligibility, NM_ELIGIBILITY_PINNED);
 	fake_pin(world.fake, tid, world.fake->all);
 	nm_report_move(&world.daemon, &event);
 	live_one();
 	assert_int_equal(
-		nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid, &eligibility), 0);
+		nm_tasks_thread_eligibility(world.daemon.pipeline.tasks, tid, &eligibility), 0);
 	assert_int_equal(eligibility, NM_ELIGIBILITY_MANAGED);
 }
 

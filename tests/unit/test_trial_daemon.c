@@ -24,7 +24,7 @@ static struct nm_trial_conditions treated(void)
 
 static const struct nm_process *process_1000(void)
 {
-	return nm_roster_process(world.daemon.pipeline.roster, 1000);
+	return nm_tasks_process(world.daemon.pipeline.tasks, 1000);
 }
 
 /* control 0.5: the share of processes that are left alone */
@@ -137,15 +137,15 @@ SCRIPT(a_slower_program_loses_its_homes,
        "home 1100 in 0..3; assignments = 6", "once  left alone for 1 d: 100 % more elapsed time",
        "explanation ~ slower when managed")
 
-static uint64_t barred_until(void)
+static uint64_t backoff_until(void)
 {
 	return nm_trial_program(group(), process_1000()->domain, process_1000()->uid,
 				process_1000()->comm)
 		->barred_until_ns;
 }
 
-ACTION(tick_before, nm_trial_stage_tick(&world.daemon, NULL, 0, barred_until() - 1))
-ACTION(tick_at_end, nm_trial_stage_tick(&world.daemon, NULL, 0, barred_until()))
+ACTION(tick_before, nm_trial_stage_tick(&world.daemon, NULL, 0, backoff_until() - 1))
+ACTION(tick_at_end, nm_trial_stage_tick(&world.daemon, NULL, 0, backoff_until()))
 
 SCRIPT(a_program_that_is_tried_again_is_managed_again,
        FOUR "control 1e-12; run 6s; bar_program; run 3s; left_alone = 1; tick_before",

@@ -289,7 +289,7 @@ static void play(const struct scene *row)
 	for (unsigned i = 0; i < decision.nr_steps; i++) {
 		run(i, row->threads[i].cpu, (unsigned)decision.steps[i].node_to, row->threads[i].at,
 		    (unsigned)decision.steps[i].node_from, row->threads[i].away);
-		machine->members[i].start_ticks += row->threads[i].gone;
+		machine->managed[i].start_ticks += row->threads[i].gone;
 	}
 	if (decision.by_performance)
 		machine_perform(machine, 0, 70, 70, 1, 400);
@@ -389,7 +389,7 @@ TEST(another_program_or_thread_makes_a_verdict_inconclusive)
 	const struct nm_decision unknown = {.id = 6, .nr_steps = 1, .steps = {{.tid = 5}}};
 	add_move(5, 0, 0.5);
 	run(0, 6, 3, 100, 0, 0);
-	machine->members[0].adopted_ns++;
+	machine->managed[0].adopted_ns++;
 	judge_next(5, INCONCLUSIVE, 0);
 	assert_false(verdicts.items[0].threads[0].alive);
 	nm_verifier_add(verifier, NULL, &unknown);
