@@ -55,7 +55,7 @@ struct nm_snap_process {
 	uint64_t rss_bytes;  /* all of its memory */
 	/* As in struct nm_proc_status (proc.h); shared_bytes and hugetlb_bytes are 0 if shared
 	 * memory may move (pages.also). */
-	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t pinned_bytes, shared_bytes, hugetlb_bytes, excluded_mems;
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* number of managed threads */

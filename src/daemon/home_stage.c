@@ -36,7 +36,7 @@ static void drop_process(void *context, void *state)
 {
 	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
-	nm_location_cancel(memory.platform, &one->location.ticket);
+	nm_location_cancel(memory.platform, &one->location.query_id);
 	if (one->pid) /* 0: the cell of a process that was moved */
 		nm_mover_drop(memory.mover, one->pid, true);
 	nm_placement_forget(memory.placement, one);

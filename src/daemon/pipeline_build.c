@@ -166,7 +166,7 @@ static void close_balancer(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (nm_balancer_of(&daemon->pipeline))
 		nm_location_cancel(pipeline->platform,
-				   &nm_balancer_of(&daemon->pipeline)->query.ticket);
+				   &nm_balancer_of(&daemon->pipeline)->query.query_id);
 	nm_policy_close(&pipeline->policies, NM_POLICY_BALANCE);
 }
 

@@ -116,7 +116,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	emit(daemon->journal, &entry);
 }
 
-static void report_other(void *context, const struct nm_other *other, uint32_t pid)
+static void report_foreign(void *context, const struct nm_foreign_process *other, uint32_t pid)
 {
 	struct nm_journal *journal = context;
 	nm_report(journal, NM_MESSAGE_COEXIST, LOG_WARNING, "%s (PID %u) is running: %s; %s",
@@ -142,7 +142,7 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 		nm_report(daemon->journal, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->machine.balancing);
-	nm_others_find(daemon->pipeline.platform, report_other, daemon->journal);
+	nm_foreign_find(daemon->pipeline.platform, report_foreign, daemon->journal);
 }
 
 /* Logs the events of moves. A thread whose affinity another program has set is released here. That

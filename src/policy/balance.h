@@ -136,7 +136,7 @@ struct nm_balancer_tally {
 
 /* The pending query about the location of a process's pages. */
 struct nm_balancer_query {
-	uint64_t ticket; /* 0: none */
+	uint64_t query_id; /* 0: none */
 	uint32_t pid;
 	uint64_t start_ticks, interval;
 };
@@ -215,7 +215,7 @@ const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balan
 struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, uint64_t now_ns);
 /* Notes the query about the process; error: 0, or -EAGAIN if it could not be sent. */
 void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
-			    uint64_t ticket, int error, const struct nm_snapshot *snapshot);
+			    uint64_t query_id, int error, const struct nm_snapshot *snapshot);
 /* Takes the answer: the pages found on each node, in any unit. One about a process that has ended
  * is ignored. */
 void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,

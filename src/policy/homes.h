@@ -53,7 +53,7 @@ struct nm_location {
 
 /* The location of a process's memory, as counted by the kernel. */
 struct nm_location_query {
-	uint64_t ticket; /* 0: no query is pending */
+	uint64_t query_id; /* 0: no query is pending */
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
 	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
@@ -102,7 +102,7 @@ struct nm_home_state {
 	double expected_gain, stalled;	/* predicted then */
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
-	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, excluded_mems;
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
 			       * yet */
 	/* Values of this interval: */

@@ -68,7 +68,7 @@ struct nm_place_group {
 	/* Per node: whether its memory may be moved there; NULL: to every node. And the share of
 	 * its memory, wherever that is, that cannot be moved to any node. */
 	bool *may_hold;
-	double held_share;
+	double pinned_share;
 	/* Per node: the part (0-1) of its memory there that cannot be moved, because it is shared
 	 * or of files; NULL: none. */
 	const double *stays_on;

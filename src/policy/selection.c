@@ -113,10 +113,10 @@ struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, 
 }
 
 void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
-			    uint64_t ticket, int error, const struct nm_snapshot *snapshot)
+			    uint64_t query_id, int error, const struct nm_snapshot *snapshot)
 {
 	residence->due_ns = snapshot->time_ns + (error == -EAGAIN ? RETRY_NS : PERIOD_NS);
-	balancer->query = (struct nm_balancer_query){.ticket = ticket,
+	balancer->query = (struct nm_balancer_query){.query_id = query_id,
 						     .pid = residence->pid,
 						     .start_ticks = residence->start_ticks,
 						     .interval = snapshot->interval};

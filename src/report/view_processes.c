@@ -264,7 +264,7 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
  * whose time replaces that of the last one. */
 static int64_t age_of_location(const struct nm_view *view, const struct nm_home_state *state)
 {
-	uint64_t at_ns = state->location.ticket ? 0 : state->location.asked_ns;
+	uint64_t at_ns = state->location.query_id ? 0 : state->location.asked_ns;
 	if (state->migration.ended_ns > at_ns)
 		at_ns = state->migration.ended_ns;
 	if (at_ns == 0 || at_ns > view->now_ns)

@@ -135,8 +135,8 @@ static void read_limits(struct nm_task_table *tasks, struct nm_process *process,
 	process->hugetlb_bytes = status.hugetlb_bytes;
 	if (status.shared_bytes != UINT64_MAX)
 		process->shared_bytes = status.shared_bytes;
-	process->held_bytes = status.held_bytes;
-	process->barred_mems = status.barred_mems;
+	process->pinned_bytes = status.pinned_bytes;
+	process->excluded_mems = status.excluded_mems;
 }
 
 static int read_files(struct nm_task_table *tasks, struct nm_process *process, int directory,

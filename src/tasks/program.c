@@ -11,9 +11,9 @@
 
 void nm_tasks_forget_program(const struct nm_task_table *tasks, struct nm_process *process)
 {
-	if (process->program_ticket)
-		tasks->platform->ops->memory_cancel(tasks->platform, process->program_ticket);
-	process->program_ticket = 0;
+	if (process->program_query)
+		tasks->platform->ops->memory_cancel(tasks->platform, process->program_query);
+	process->program_query = 0;
 	process->program_unanswered = 0;
 	process->program_doubted = false;
 }
@@ -59,14 +59,14 @@ static bool poll_program(const struct nm_task_table *tasks, struct nm_process *p
 	struct nm_platform *platform = tasks->platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 
-	if (!process->program_ticket)
+	if (!process->program_query)
 		return false;
-	int r = platform->ops->memory_poll(platform, process->program_ticket, &answer);
+	int r = platform->ops->memory_poll(platform, process->program_query, &answer);
 	if (r == -EAGAIN && nm_tasks_age(now_ns, process->program_asked_ns) < ANSWER_NS)
 		return true;
 	if (r == -EAGAIN)
-		platform->ops->memory_cancel(platform, process->program_ticket);
-	process->program_ticket = 0;
+		platform->ops->memory_cancel(platform, process->program_query);
+	process->program_query = 0;
 	answered(process, r == 0 ? answer.result : r);
 	return false;
 }
@@ -78,7 +78,7 @@ static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 	uint64_t again_ns =
 		unanswered > 0 && unanswered <= 6 ? SOON_NS << (unanswered - 1) : AGAIN_NS;
 
-	return process->program_wanted && !known && !process->program_ticket &&
+	return process->program_wanted && !known && !process->program_query &&
 	       (process->eligibility == NM_ELIGIBILITY_MANAGED || process->program_awaited) &&
 	       (!process->program_asked_ns ||
 		nm_tasks_age(now_ns, process->program_asked_ns) >= again_ns);
@@ -91,13 +91,13 @@ static int query_program(const struct nm_task_table *tasks, struct nm_process *p
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PROGRAM,
 						 .pid = process->pid,
 						 .start_ticks = process->start_ticks};
-	uint64_t ticket = 0;
-	int r = tasks->platform->ops->memory_query(tasks->platform, &question, &ticket);
+	uint64_t query_id = 0;
+	int r = tasks->platform->ops->memory_query(tasks->platform, &question, &query_id);
 
 	if (r == -EAGAIN)
 		return r;
 	process->program_asked_ns = now_ns;
-	process->program_ticket = ticket;
+	process->program_query = query_id;
 	if (r < 0)
 		answered(process, r);
 	else

@@ -127,7 +127,7 @@ struct nm_process {
 	char raw_comm[16];
 	uint64_t rss_bytes, anon_bytes;
 	/* As in struct nm_proc_status. */
-	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t pinned_bytes, shared_bytes, hugetlb_bytes, excluded_mems;
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
 	bool yields;	  /* its cgroups leave the CPUs to others (nm_cgroups_yields()) */
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
@@ -140,8 +140,8 @@ struct nm_process {
 	bool program_doubted; /* its name has changed since the program was read */
 	uint32_t ns_pid;      /* in its own PID namespace; 0: not known */
 	enum nm_exclusion exclusion;
-	uint64_t program_ticket, program_asked_ns; /* the pending query for it; 0: no query is
-						    * pending, or none was sent */
+	uint64_t program_query, program_asked_ns; /* the pending query for it; 0: no query is
+						   * pending, or none was sent */
 	unsigned program_unanswered; /* consecutive queries for it without an answer in time */
 	struct nm_steering steering; /* from the attributes of its cgroups */
 	bool left_alone;	     /* by the control group (trial.h): measured, never moved */

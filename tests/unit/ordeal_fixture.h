@@ -257,13 +257,13 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
  * error the query is refused, or hangs for GATE_HANGS.
  */
 static inline int gated_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-			    uint64_t *ret_ticket)
+			    uint64_t *ret_query_id)
 {
 	int r = gate_check(GATE_ASK);
 	if (r < 0 && r != -GATE_HANGS)
 		return r;
 	fake_asked.hangs = r == -GATE_HANGS;
-	return ordeal.below.memory_query(platform, question, ret_ticket);
+	return ordeal.below.memory_query(platform, question, ret_query_id);
 }
 
 static inline int gated_numa_balancing_set(struct nm_platform *platform, int value)
