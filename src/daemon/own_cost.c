@@ -84,10 +84,10 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
 	costs->counts = status->counts;
 	/* Homes are chosen by the CPUs on which threads run; first touches of memory provide no
 	 * further information. */
-	bool settled = nm_placement_is_settled(nm_placement_of(&daemon->pipeline));
-	nm_source_thin(source, settled || (daemon->config->threads.policy == NM_POLICY_AUTO &&
-					   !nm_config_follows_pages(daemon->config)));
-	nm_source_rest(source, settled);
+	bool stable = nm_placement_is_stable(nm_placement_of(&daemon->pipeline));
+	nm_source_thin(source, stable || (daemon->config->threads.policy == NM_POLICY_AUTO &&
+					  !nm_config_follows_pages(daemon->config)));
+	nm_source_rest(source, stable);
 	if (nm_source_control_cost(source, cost_share))
 		report_periods(daemon, cost_share);
 	nm_report_source_problems(daemon);

@@ -120,7 +120,7 @@ struct nm_place_proposal {
 	double distance_now, distance_home;
 	double load;  /* load per core of the node, including the group */
 	double gain;  /* predicted part of the time that the node saves, or else the best one */
-	bool settled; /* neither a home nor nearer memory could save it much */
+	bool stable;  /* neither a home nor nearer memory could save it much */
 	/* Staying where it is, then the best nodes; none if it is not eligible. */
 	struct nm_home_candidate candidates[NM_HOME_CANDIDATES_MAX];
 	unsigned nr_candidates;

@@ -319,7 +319,7 @@ TEST(test_untried_ranges_are_requested_again)
 	access_from_node_1(ADDRESS, 1);
 	assert_int_equal(count_wanted(&wanted), 1);
 	nm_memory_take(memory, 0);
-	nm_memory_settle_page(memory, &wanted[0].page, NM_PAGE_MOVED, 1);
+	nm_memory_end_check(memory, &wanted[0].page, NM_PAGE_MOVED, 1);
 	nm_memory_update(memory);
 	struct nm_page_view view;
 	assert_int_equal(nm_pages_look(nm_memory_pages(memory), now_s,

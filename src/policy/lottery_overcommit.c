@@ -34,7 +34,7 @@ struct node_claims {
 	struct claim *claims;
 	size_t nr_claims;
 	double *process_accesses;
-	double demand;		      /* of all claims */
+	double demand;			       /* of all claims */
 	struct cpu_set cpu_sets[CPU_SETS_MAX]; /* the first is the whole node */
 	size_t nr_cpu_sets;
 };
