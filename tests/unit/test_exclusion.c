@@ -4,7 +4,7 @@
 #define TEAR_DOWN end
 #include "../support/test.h"
 
-#include "roster_fixture.h"
+#include "task_table_fixture.h"
 
 #define BEFORE_EXEC NM_PROC_BEFORE_EXEC
 
@@ -31,7 +31,7 @@ static void configure(const char *text)
 	struct nm_config_errors errors = {0};
 	struct nm_config *changed = NULL;
 	assert_int_equal(nm_config_parse("test", text, strlen(text), &errors, &changed), 0);
-	nm_roster_configure(roster, topology, changed);
+	nm_tasks_configure(tasks, topology, changed);
 	nm_config_free(config);
 	config = changed;
 }
@@ -77,11 +77,11 @@ static void make_first(const char *comm, const char *path)
 
 static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
 {
-	const struct nm_process *process = nm_roster_process(roster, pid);
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
 	assert_non_null(process);
 	assert_int_equal(process->eligibility, NM_ELIGIBILITY_DEFAULT);
 	assert_int_equal(process->exclusion, exclusion);
-	nm_roster_explain(roster, process, nm_roster_refusal(roster, process), explanation);
+	nm_tasks_explain(tasks, process, nm_tasks_refusal(tasks, process), explanation);
 	assert_non_null(strstr(explanation, "excluded by default: "));
 	assert_non_null(strstr(explanation, nm_exclusion_row(exclusion)->text));
 }
@@ -137,8 +137,8 @@ TEST(a_first_process_waits_until_its_program_is_known)
 	fake_asked.late = 2;
 	run_all(0.5);
 	assert_managed(100, false);
-	const struct nm_process *process = nm_roster_process(roster, 100);
-	nm_roster_explain(roster, process, process->eligibility, explanation);
+	const struct nm_process *process = nm_tasks_process(tasks, 100);
+	nm_tasks_explain(tasks, process, process->eligibility, explanation);
 	assert_non_null(strstr(explanation, "until its program is known"));
 	run_all_for(5);
 	assert_managed(100, true);
@@ -230,7 +230,7 @@ TEST(our_own_programs_are_never_managed)
 	name(100, "numa-migrctl");
 	run_program("/usr/bin/numa-migrctl");
 	run_all_for(12);
-	assert_int_equal(nm_roster_process(roster, 100)->eligibility, NM_ELIGIBILITY_SELF);
+	assert_int_equal(nm_tasks_process(tasks, 100)->eligibility, NM_ELIGIBILITY_SELF);
 }
 
 /* SECURITY: posing-manager */

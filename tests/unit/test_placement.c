@@ -146,7 +146,7 @@ static const struct scene {
 	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .stays_on = ON(0, 1, 0, 0)},
 	 GETS(1, REMOTE, GAIN(1, TWO_NODES))},
 	{"half of its memory is locked",
-	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .held_share = 0.5},
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .pinned_share = 0.5},
 	 GETS(0, REMOTE, GAIN(TIME(12.75, 0, 0), TWO_NODES)), .bytes_away = 16 * MIB},
 	{"memory of a device is not moved",
 	 {.running = 1, .ran_on = ON(0, 1, 0, 0), .memory_on = ON(0.5, 0, 0.5, 0)},
