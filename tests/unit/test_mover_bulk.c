@@ -104,18 +104,18 @@ ACTION(numa_maps, set_numa_maps(step_rest(step)))
  *
  * Values without a name are 0, except calls and searches, of which these are at most allowed, and
  * "of", the number of base pages of a page of a pool: 1. */
-static unsigned named_number(const struct step *step, const char *word, unsigned otherwise)
+static int64_t named_number(const struct step *step, const char *word, int64_t otherwise)
 {
 	for (unsigned i = 0; i + 1 < step->count; i++)
 		if (strcmp(step->word[i], word) == 0)
-			return (unsigned)script_value(step, "number", step->word[i + 1]);
+			return (int64_t)script_value(step, "number", step->word[i + 1]);
 	return otherwise;
 }
 
 WORD(migrate)
 {
 	const struct memory *memory = mover_test->memory;
-	const unsigned moved = named_number(step, "moved", 0), of = named_number(step, "of", 1);
+	const int64_t moved = named_number(step, "moved", 0), of = named_number(step, "of", 1);
 	const unsigned calls = memory->calls, finds = memory->finds;
 	unsigned there = 0;
 
@@ -131,9 +131,9 @@ WORD(migrate)
 		const char *name;
 		double found, expected;
 	} values[] = {
-		{"error", batch->error, (int)named_number(step, "error", 0)},
-		{"pages there", there, moved + named_number(step, "there", 0)},
-		{"moved", (double)batch->moved, moved / of},
+		{"error", batch->error, (double)named_number(step, "error", 0)},
+		{"pages there", there, (double)(moved + named_number(step, "there", 0))},
+		{"moved", (double)batch->moved, (double)(moved / of)},
 		{"bytes", (double)batch->bytes, (double)moved * FAKE_SMALL},
 		{"stayed bytes", (double)batch->stayed_bytes,
 		 (double)named_number(step, "stayed", 0) * FAKE_SMALL},
