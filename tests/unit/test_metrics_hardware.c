@@ -69,8 +69,8 @@ WORD(amount)
 	nm_metrics_add(metrics, &made);
 }
 
-/* access loads l2 node1 14: a sample of so many cycles; access faults unknown node3 0 50: 50 of it;
- * access loads unknown nowhere 77: without an address */
+/* access loads l2 node1 14: a sample with this latency; a last number repeats it; "nowhere" instead
+ * of the node: without an address */
 WORD(access)
 {
 	struct nm_sample made = sample(kind_of(step));

@@ -174,6 +174,10 @@ SCRIPT(test_eviction_order,
        "ask extra; place extra = place; holds extra = 0; at 3; ask 1008; at 4; ask 1007",
        "deny 1008")
 
+SCRIPT(test_the_result_asked_for_longest_ago_is_evicted,
+       "keep last = last; keep extra = last+1; ask 1000 last; read_all; at 2; ask 1005; at 3",
+       "ask 1003; keep place = place 1005; ask extra; place extra = place")
+
 /* An unclaimed result expires. */
 SCRIPT(test_unclaimed_mappings_expire,
        "keep last = last; ask 1000 last; read_all; at 10; deny 2; at 11; ask 2; at 12; next = 2",
