@@ -130,6 +130,7 @@ ACTION(isolate_all, hwloc_bitmap_zero(f->topology->usable))
 KNOB(source, f->config.sampling.source)
 NAMES(source, {"none", NM_SOURCE_NONE}, {"faults", NM_SOURCE_FAULTS}, {"pebs", NM_SOURCE_PEBS},
       {"ibs", NM_SOURCE_IBS})
+KNOB(ring_kb, f->config.rules.ring_kb)
 KNOB(open_error, f->fake->open_error[kind_of(step)])
 KNOB(list_error, f->fake->list_error[memory_of(step)])
 KNOB(cpu_error, f->fake->cpu_error[U(0)])

@@ -4,9 +4,7 @@
 #define TEAR_DOWN end
 #include "../support/test.h"
 
-#include "task_table_fixture.h"
-
-#define BEFORE_EXEC NM_PROC_BEFORE_EXEC
+#include "task_table_words.h"
 
 static char explanation[NM_EXPLANATION_BYTES];
 
@@ -44,37 +42,6 @@ static void include_command(const char *command)
 	configure(text);
 }
 
-static void name(uint32_t pid, const char *comm)
-{
-	(void)snprintf(fake_get(fake, pid)->comm, sizeof(fake_get(fake, pid)->comm), "%s", comm);
-}
-
-static void put_in(uint32_t pid, const char *cgroup)
-{
-	struct fake_thread *thread = fake_get(fake, pid);
-	(void)snprintf(thread->cgroup, sizeof(thread->cgroup), "%s", cgroup);
-}
-
-/* All processes run this program, as their mappings show. */
-static void run_program(const char *path)
-{
-	fake_asked.program = (int)nm_excluded_program_in(path);
-}
-
-static void run_all_for(unsigned seconds)
-{
-	while (seconds-- > 0)
-		run_all(0.5);
-}
-
-/* Process 100 is PID 1 of a container, with this name and program. */
-static void make_first(const char *comm, const char *path)
-{
-	name(100, comm);
-	fake_get(fake, 100)->ns_pid = 1;
-	run_program(path);
-}
-
 static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
 {
 	const struct nm_process *process = nm_tasks_process(tasks, pid);
@@ -86,254 +53,167 @@ static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
 	assert_non_null(strstr(explanation, nm_exclusion_row(exclusion)->text));
 }
 
+/* ---- words ---- */
+
+NAMES(exclusion, {"host-init", NM_EXCLUSION_HOST_INIT}, {"user-manager", NM_EXCLUSION_USER_MANAGER},
+      {"container-init", NM_EXCLUSION_CONTAINER_INIT}, {"before-exec", NM_EXCLUSION_BEFORE_EXEC})
+
+/* excluded 100 container-init, and so explained */
+WORD(excluded)
+{
+	assert_default(U(0), (enum nm_exclusion)script_value(step, "exclusion", step->word[1]));
+}
+
+static const char *explain(uint32_t pid)
+{
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
+	nm_tasks_explain(tasks, process, process->eligibility, explanation);
+	return explanation;
+}
+
+TEXT(explanation, explain(U(0)))
+QUANTITY(eligibility, nm_tasks_process(tasks, U(0))->eligibility)
+NAMES(eligibility, {"self", NM_ELIGIBILITY_SELF})
+
+/* program /usr/bin/tini: all processes run it, as their mappings show; or EPERM: not known */
+WORD(program)
+{
+	fake_asked.program = step->word[0][0] == 'E'
+				     ? (int)script_value(step, "program", step->word[0])
+				     : (int)nm_excluded_program_in(step_rest(step));
+}
+
+/* first java /usr/bin/tini: process 100 is PID 1 of a container, with this name and program */
+WORD(first)
+{
+	struct fake_thread *thread = fake_get(fake, 100);
+	(void)snprintf(thread->comm, sizeof(thread->comm), "%s", step->word[0]);
+	thread->ns_pid = 1;
+	fake_asked.program = (int)nm_excluded_program_in(strchr(step_rest(step), ' ') + 1);
+}
+
+KNOB(late, fake_asked.late)
+KNOB(asked, fake_asked.tickets)
+KNOB(flags, fake_get(fake, U(0))->flags)
+NAMES(flags, {"before-exec", NM_PROC_BEFORE_EXEC})
+ACTION(only_include, include_command(step->word[0]))
+ACTION(include_all, configure("targets: { include = ( { cgroup = \"/\"; } ); };"))
+
+WORD(put_in)
+{
+	struct fake_thread *thread = fake_get(fake, U(0));
+	(void)snprintf(thread->cgroup, sizeof(thread->cgroup), "%s", step->word[1]);
+}
+
 /* ---- PID 1 ---- */
 
-TEST(pid_1_of_the_host_is_never_managed)
-{
-	for (unsigned i = 0; i < 12; i++)
-		run_one(1, 1, 0.9);
-	assert_default(1, NM_EXCLUSION_HOST_INIT);
-	include_command("systemd");
-	run_one(1, 1, 0.9);
-	assert_default(1, NM_EXCLUSION_HOST_INIT);
-	assert_managed(1, false);
-}
+SCRIPT(pid_1_of_the_host_is_never_managed,
+       "alone 1 0.9 12; excluded 1 host-init; only_include systemd; alone 1 0.9",
+       "excluded 1 host-init; unmanaged 1")
 
 /* ---- containers ---- */
 
-TEST(reapers_that_start_a_container_are_left_alone)
-{
-	static const char *const paths[] = {"/usr/bin/tini",
-					    "/pause",
-					    "/sbin/docker-init",
-					    "/run/podman-init",
-					    "/usr/lib/systemd/systemd",
-					    "/usr/bin/dumb-init (deleted)"};
-	for (unsigned i = 0; i < NM_ARRAY_SIZE(paths); i++) {
-		make_first("java", paths[i]); /* with any name */
-		fake_exec(fake, 100);
-		drain();
-		run_all_for(4);
-		assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
-		assert_managed(100, false);
-	}
-}
+#define REAPER(path)                                                                               \
+	"first java " path                                                                         \
+	"; exec 100; drain; run 0.5 4; excluded 100 container-init; unmanaged 100"
+
+/* With any name. */
+SCRIPT(reapers_that_start_a_container_are_left_alone, REAPER("/usr/bin/tini"), REAPER("/pause"),
+       REAPER("/sbin/docker-init"), REAPER("/run/podman-init"), REAPER("/usr/lib/systemd/systemd"),
+       REAPER("/usr/bin/dumb-init (deleted)"))
 
 /* Its name is no reason: every user can set it. */
 /* SECURITY: posing-manager */
-TEST(a_first_process_that_computes_is_managed)
-{
-	make_first("tini", "/usr/lib/jvm/bin/java");
-	run_all_for(4);
-	assert_managed(100, true);
-	make_first("python3", "/usr/bin/python3.11");
-	run_all_for(12);
-	assert_managed(100, true);
-}
+SCRIPT(a_first_process_that_computes_is_managed,
+       "first tini /usr/lib/jvm/bin/java; run 0.5 4; managed 100",
+       "first python3 /usr/bin/python3.11; run 0.5 12; managed 100")
 
-TEST(a_first_process_waits_until_its_program_is_known)
-{
-	make_first("postgres", "/usr/lib/postgresql/bin/postgres");
-	fake_asked.late = 2;
-	run_all(0.5);
-	assert_managed(100, false);
-	const struct nm_process *process = nm_tasks_process(tasks, 100);
-	nm_tasks_explain(tasks, process, process->eligibility, explanation);
-	assert_non_null(strstr(explanation, "until its program is known"));
-	run_all_for(5);
-	assert_managed(100, true);
-}
+SCRIPT(a_first_process_waits_until_its_program_is_known,
+       "first postgres /usr/lib/postgresql/bin/postgres; set late = 2; run 0.5; unmanaged 100",
+       "explanation 100 ~ until its program is known; run 0.5 5; managed 100")
 
 /* A container is not left unmanaged because nobody answers. */
-TEST(without_an_answer_the_name_decides)
-{
-	make_first("postgres", "/usr/bin/tini");
-	fake_asked.program = -EPERM;
-	run_all_for(4);
-	assert_managed(100, true);
-	name(100, "tini");
-	run_all_for(12);
-	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
-	name(100, "postgres");
-	fake_asked.program = -ETIMEDOUT;
-	run_all_for(12);
-	assert_managed(100, true);
-}
+SCRIPT(without_an_answer_the_name_decides,
+       "first postgres /usr/bin/tini; program EPERM; run 0.5 4; managed 100; name 100 tini",
+       "run 0.5 12; excluded 100 container-init; name 100 postgres; program ETIMEDOUT; run 0.5 12",
+       "managed 100")
 
-TEST(the_same_program_elsewhere_is_managed)
-{
-	name(100, "pause");
-	run_program("/home/user/pause");
-	run_all_for(4);
-	assert_managed(100, true);
-}
+SCRIPT(the_same_program_elsewhere_is_managed,
+       "name 100 pause; program /home/user/pause; run 0.5 4; managed 100")
 
 /* busybox is init, or any other program. */
-TEST(a_file_of_several_programs_is_told_by_its_command)
-{
-	make_first("awk", "/bin/busybox");
-	run_all_for(4);
-	assert_managed(100, true);
-	make_first("init", "/bin/busybox");
-	run_all_for(12);
-	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
-}
+SCRIPT(a_file_of_several_programs_is_told_by_its_command,
+       "first awk /bin/busybox; run 0.5 4; managed 100; first init /bin/busybox; run 0.5 12",
+       "excluded 100 container-init")
 
-TEST(a_program_is_read_again_after_exec)
-{
-	make_first("tini", "/usr/bin/tini");
-	run_all_for(4);
-	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
-	make_first("postgres", "/usr/bin/postgres");
-	fake_exec(fake, 100);
-	drain();
-	run_all_for(4);
-	assert_managed(100, true);
-}
+SCRIPT(a_program_is_read_again_after_exec,
+       "first tini /usr/bin/tini; run 0.5 4; excluded 100 container-init",
+       "first postgres /usr/bin/postgres; exec 100; drain; run 0.5 4; managed 100")
 
 /* A name that changes leaves the program known: nothing is managed and left alone in turns. */
-TEST(a_name_that_changes_does_not_suspend_management)
-{
-	make_first("python3", "/usr/bin/python3.11");
-	run_all_for(4);
-	for (unsigned i = 0; i < 30; i++) {
-		name(100, i % 2 ? "worker" : "python3");
-		run_all(0.5);
-		assert_managed(100, true);
-	}
-}
+SCRIPT(a_name_that_changes_does_not_suspend_management,
+       "first python3 /usr/bin/python3.11; run 0.5 4",
+       "each 15: name 100 python3; run 0.5; managed 100; name 100 worker; run 0.5; managed 100")
 
 /* ---- managers of users ---- */
 
-TEST(the_service_manager_of_a_user_is_left_alone)
-{
-	put_in(100, "/user.slice/user-1000.slice/user@1000.service/init.scope");
-	run_program("/usr/lib/systemd/systemd");
-	run_all_for(4);
-	assert_default(100, NM_EXCLUSION_USER_MANAGER);
-}
+#define USER "/user.slice/user-1000.slice/user@1000.service/"
 
-TEST(what_a_user_runs_is_managed)
-{
-	put_in(100, "/user.slice/user-1000.slice/user@1000.service/app.slice/job.service");
-	put_in(200, "/user.slice/user-1000.slice/user@1000.service/init.scope");
-	run_all_for(4);
-	assert_managed(100, true);
-	assert_managed(200, true);
-}
+SCRIPT(the_service_manager_of_a_user_is_left_alone,
+       "put_in 100 " USER "init.scope; program /usr/lib/systemd/systemd; run 0.5 4",
+       "excluded 100 user-manager")
+
+SCRIPT(what_a_user_runs_is_managed,
+       "put_in 100 " USER "app.slice/job.service; put_in 200 " USER "init.scope; run 0.5 4",
+       "managed 100 200")
 
 /* ---- our own programs ---- */
 
-TEST(our_own_programs_are_never_managed)
-{
-	include_command("numa-migrctl");
-	name(100, "numa-migrctl");
-	run_program("/usr/bin/numa-migrctl");
-	run_all_for(12);
-	assert_int_equal(nm_tasks_process(tasks, 100)->eligibility, NM_ELIGIBILITY_SELF);
-}
+SCRIPT(our_own_programs_are_never_managed,
+       "only_include numa-migrctl; name 100 numa-migrctl; program /usr/bin/numa-migrctl",
+       "run 0.5 12; eligibility 100 = self")
 
 /* SECURITY: posing-manager */
-TEST(a_program_with_our_name_is_managed)
-{
-	name(100, "numa-migrctl");
-	run_program("/home/user/solver");
-	run_all_for(4);
-	assert_managed(100, true);
-}
+SCRIPT(a_program_with_our_name_is_managed,
+       "name 100 numa-migrctl; program /home/user/solver; run 0.5 4; managed 100")
 
 /* ---- before exec ---- */
 
-TEST(a_child_of_pid_1_is_left_alone_before_exec)
-{
-	fake_fork(fake, 1, 300)->flags = BEFORE_EXEC;
-	fake_fork(fake, 1, 301)->flags = BEFORE_EXEC;
-	fake_fork(fake, 1, 302); /* systemd-executor has executed something */
-	name(301, "(kill)");
-	name(302, "(postgres)");
-	run_all_for(4);
-	for (uint32_t pid = 300; pid <= 302; pid++)
-		assert_default(pid, NM_EXCLUSION_BEFORE_EXEC);
-	fake_exec(fake, 302);
-	drain();
-	name(302, "postgres");
-	run_all_for(4);
-	assert_managed(302, true);
-}
+/* systemd-executor, process 302, has executed something. */
+SCRIPT(a_child_of_pid_1_is_left_alone_before_exec,
+       "fork 1 300; fork 1 301; fork 1 302; set flags 300 = before-exec",
+       "set flags 301 = before-exec; name 301 (kill); name 302 (postgres); run 0.5 4",
+       "excluded 300 before-exec; excluded 301 before-exec; excluded 302 before-exec; exec 302",
+       "drain; name 302 postgres; run 0.5 4; managed 302")
 
 /* A daemon that was forked without exec and was adopted by PID 1 computes. */
-TEST(an_adopted_daemon_is_managed)
-{
-	fake_get(fake, 100)->flags = BEFORE_EXEC;
-	run_all_for(4);
-	assert_managed(100, true);
-}
+SCRIPT(an_adopted_daemon_is_managed, "set flags 100 = before-exec; run 0.5 4; managed 100")
 
-TEST(children_of_reapers_are_left_alone_before_exec)
-{
-	make_first("tini", "/usr/bin/tini");
-	run_all_for(4);
-	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
-	fake_fork(fake, 100, 301); /* has executed its program */
-	name(301, "tini");
-	run_all_for(4);
-	assert_default(300, NM_EXCLUSION_BEFORE_EXEC);
-	assert_managed(301, true);
-}
+/* Process 301 has executed its program. */
+SCRIPT(children_of_reapers_are_left_alone_before_exec,
+       "first tini /usr/bin/tini; run 0.5 4; fork 100 300; set flags 300 = before-exec",
+       "fork 100 301; name 301 tini; run 0.5 4; excluded 300 before-exec; managed 301")
 
 /* The manager sleeps, so that nothing is known of it but its name. */
-TEST(children_of_sleeping_managers_are_left_alone_before_exec)
-{
-	name(100, "systemd");
-	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
-	fake_fork(fake, 200, 301)->flags = BEFORE_EXEC;
-	name(300, "(sd-pam)");
-	name(301, "(sd-pam)");
-	for (unsigned i = 0; i < 4; i++) {
-		run_one(300, 300, 0.5);
-		run_one(301, 301, 0.5);
-	}
-	assert_default(300, NM_EXCLUSION_BEFORE_EXEC);
-	assert_managed(301, true);
-}
+SCRIPT(children_of_sleeping_managers_are_left_alone_before_exec,
+       "name 100 systemd; fork 100 300; set flags 300 = before-exec; fork 200 301",
+       "set flags 301 = before-exec; name 300 (sd-pam); name 301 (sd-pam)",
+       "each 4: alone 300 0.5; alone 301 0.5", "excluded 300 before-exec; managed 301")
 
 /* Servers that fork one process per connection: none of them has called exec. */
-TEST(children_of_a_program_that_computes_are_managed)
-{
-	make_first("postgres", "/usr/bin/postgres");
-	fake_asked.late = 2;
-	run_all(0.5);
-	fake_fork(fake, 100, 300)->flags = BEFORE_EXEC;
-	run_all(0.5);
-	assert_managed(300, true);
-	run_all_for(4);
-	assert_managed(100, true);
-	assert_managed(300, true);
-}
+SCRIPT(children_of_a_program_that_computes_are_managed,
+       "first postgres /usr/bin/postgres; set late = 2; run 0.5; fork 100 300",
+       "set flags 300 = before-exec; run 0.5; managed 300; run 0.5 4; managed 100 300")
 
 /* ---- the configuration ---- */
 
-TEST(an_include_with_the_command_overrides)
-{
-	make_first("tini", "/usr/bin/tini");
-	configure("targets: { include = ( { cgroup = \"/\"; } ); };");
-	run_all_for(4);
-	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
-	include_command("*");
-	run_all_for(4);
-	assert_default(100, NM_EXCLUSION_CONTAINER_INIT);
-	include_command("tin*");
-	run_all_for(4);
-	assert_managed(100, true);
-}
+SCRIPT(an_include_with_the_command_overrides,
+       "first tini /usr/bin/tini; include_all; run 0.5 4; excluded 100 container-init",
+       "only_include *; run 0.5 4; excluded 100 container-init; only_include tin*; run 0.5 4",
+       "managed 100")
 
 /* SECURITY: posing-manager */
-TEST(what_computes_is_asked_once)
-{
-	make_first("postgres", "/usr/bin/postgres");
-	uint64_t before = fake_asked.tickets;
-	run_all_for(100);
-	assert_int_equal(fake_asked.tickets - before, 1);
-}
+SCRIPT(what_computes_is_asked_once,
+       "first postgres /usr/bin/postgres; keep before = asked; run 0.5 100; asked = before+1")
 
 RUN_TESTS()

@@ -1,78 +1,156 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache of mappings: eviction, order of reads, and lifetime. */
-#define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define SET_UP open_known
+#define TEAR_DOWN close_known
 #include "../support/test.h"
 
 #include "../../src/mover/mappings_cache.h"
+#include "../support/script.h"
 #include "mover_fixture.h"
 
 #define SEC NM_NSEC_PER_SEC
 #define FIRST_PID 1000U
 #define TICKS 5U
 
-static struct nm_mappings_cache *cache_new(void)
-{
-	struct nm_mappings_cache *cache = calloc(1, sizeof(*cache));
+static struct test *test;
+static struct nm_mappings_cache *known;
+static uint64_t now; /* s */
 
-	assert_non_null(cache);
-	nm_cache_init(cache);
-	return cache;
+static int open_known(void **state)
+{
+	int r = set_up(state);
+	test = *state;
+	known = calloc(1, sizeof(*known));
+	assert_non_null(known);
+	nm_cache_init(known);
+	now = 1;
+	return r;
 }
 
-static void cache_free(struct nm_mappings_cache *cache)
+static int close_known(void **state)
 {
-	nm_cache_clear(cache);
-	free(cache);
+	nm_cache_clear(known);
+	free(known);
+	return tear_down(state);
 }
 
 /* Reads the next process as the worker does, and returns its pid, or 0. */
-static uint32_t read_next(struct test *test, struct nm_mappings_cache *cache, uint64_t now)
+static uint32_t read_next(uint64_t now_ns)
 {
-	struct nm_cached_mappings *entry = nm_cache_unread(cache, now);
+	struct nm_cached_mappings *entry = nm_cache_unread(known, now_ns);
 
 	if (!entry)
 		return 0;
 	uint32_t pid = entry->pid;
 	renumber(test, pid, TICKS);
-	int r = nm_cache_begin(cache, entry, &test->fake->platform,
+	int r = nm_cache_begin(known, entry, &test->fake->platform,
 			       &(struct nm_cache_limits){.budget_ns = SEC});
-	nm_cache_publish(cache, entry, nm_cache_end(cache, entry, r), now);
+	nm_cache_publish(known, entry, nm_cache_end(known, entry, r), now_ns);
 	return pid;
 }
 
-/* Reads for one budget. */
-static int read_once(struct test *test, struct nm_mappings_cache *cache,
-		     struct nm_cached_mappings *entry, const struct nm_cache_limits *limits)
+/* Each process has a domain of its own. */
+static struct nm_cached_mappings *ask(uint32_t pid)
 {
-	return nm_cache_end(cache, entry,
-			    nm_cache_begin(cache, entry, &test->fake->platform, limits));
+	return nm_cache_ask(known, pid, TICKS, pid, now * SEC, NULL);
 }
 
-/* Each process has a domain of its own. */
-static struct nm_cached_mappings *ask(struct nm_mappings_cache *cache, uint32_t pid, uint64_t now)
+/* ---- words ---- */
+
+static struct nm_cached_mappings *entry_of(const struct step *step)
 {
-	return nm_cache_ask(cache, pid, TICKS, pid, now, NULL);
+	for (size_t i = 0; i < NM_CACHE_MOST; i++)
+		if (known->entries[i].pid == U(0))
+			return &known->entries[i];
+	script_fail(step, "it has no entry");
+	return NULL;
 }
+
+/* ask 1000 1003: processes that get an entry; deny 1004: one that gets none */
+WORD(ask)
+{
+	for (uint32_t pid = U(0); pid <= (step->nr_numbers > 1 ? U(1) : U(0)); pid++)
+		if (!ask(pid))
+			script_fail(step, "process %u got no entry", pid);
+}
+
+WORD(deny)
+{
+	if (ask(U(0)))
+		script_fail(step, "it got an entry");
+}
+
+/* As one that is being read now. */
+WORD(deny_beside)
+{
+	if (nm_cache_ask(known, U(0), TICKS, U(0), now * SEC,
+			 entry_of(&(struct step){.number = {U(1)}, .nr_numbers = 1})))
+		script_fail(step, "it got an entry");
+}
+
+QUANTITY(first, FIRST_PID)
+QUANTITY(last, FIRST_PID + NM_CACHE_MOST - 1)
+ACTION(at, now = (uint64_t)N(0))
+QUANTITY(next, read_next(now *SEC))
+ACTION(read_all, while (read_next(now * SEC)) continue)
+QUANTITY(place, entry_of(step) - known->entries)
+QUANTITY(holds, nm_cache_holds(entry_of(step), now *SEC))
+QUANTITY(rests, nm_cache_rests(entry_of(step), now *SEC))
+QUANTITY(may_begin, nm_cache_may_begin(known, entry_of(step)))
+QUANTITY(cost_ns, entry_of(step)->ready->cost_ns)
+QUANTITY(turn_ns, known->turn_ns)
+QUANTITY(used, known->used)
+ACTION(drop, nm_cache_drop(known, U(0)))
+KNOB(read_ns, test->memory->read_ns)
+KNOB(way_ns, test->memory->way_ns)
+KNOB(maps_error, test->memory->maps_error)
+KNOB(rss_kb, test->process->rss_kb)
+KNOB(reads, test->memory->reads)
+
+static struct nm_cache_limits limits;
+
+static int read_once(const struct step *step)
+{
+	struct nm_cached_mappings *entry = entry_of(step);
+	renumber(test, U(0), TICKS);
+	limits.budget_ns = 1;
+	return nm_cache_end(known, entry,
+			    nm_cache_begin(known, entry, &test->fake->platform, &limits));
+}
+
+/* Reads for the shortest budget. */
+QUANTITY(read_once, read_once(step))
+KNOB(rss_limit, limits.rss_bytes)
+
+static unsigned count_entries(void)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < NM_CACHE_MOST; i++)
+		count += known->entries[i].pid != 0;
+	return count;
+}
+
+QUANTITY(entries, count_entries())
+
+/* ---- entries ---- */
 
 /* If N processes ask in each interval, each eventually finds its mappings cached. */
-static void expect_all_served(struct test *test, struct nm_mappings_cache *cache,
-			      unsigned processes)
+static void expect_all_served(unsigned processes)
 {
 	bool *had = calloc(processes, sizeof(*had));
 	unsigned count = 0;
 
 	assert_non_null(had);
-	for (uint64_t tick = 1; tick <= 200 && count < processes; tick++) {
+	for (now = 1; now <= 200 && count < processes; now++) {
 		for (uint32_t i = 0; i < processes; i++) {
-			struct nm_cached_mappings *entry = ask(cache, FIRST_PID + i, tick * SEC);
-			bool now = entry && nm_cache_holds(entry, tick * SEC) && !had[i];
-			had[i] |= now;
-			count += now;
+			struct nm_cached_mappings *entry = ask(FIRST_PID + i);
+			bool holds = entry && nm_cache_holds(entry, now * SEC) && !had[i];
+			had[i] |= holds;
+			count += holds;
 		}
 		for (unsigned i = 0; i < 20; i++)
-			(void)read_next(test, cache, tick * SEC);
-		assert_true(nm_cache_bytes(cache) <= cache->bytes_most + 4096);
+			(void)read_next(now * SEC);
+		assert_true(nm_cache_bytes(known) <= known->bytes_most + 4096);
 	}
 	free(had);
 	assert_int_equal(count, processes);
@@ -80,160 +158,63 @@ static void expect_all_served(struct test *test, struct nm_mappings_cache *cache
 
 TEST(test_more_processes_than_places)
 {
-	struct nm_mappings_cache *cache = cache_new();
-
-	expect_all_served(*state, cache, NM_CACHE_MOST + 100);
-	cache_free(cache);
+	expect_all_served(NM_CACHE_MOST + 100);
 }
 
 TEST(test_more_than_memory)
 {
-	struct nm_mappings_cache *cache = cache_new();
-
-	cache->bytes_most = 16384;
-	expect_all_served(*state, cache, 60);
-	cache_free(cache);
+	known->bytes_most = 16384;
+	expect_all_served(60);
 }
 
-/* Neither queued processes nor unclaimed results are evicted. */
-TEST(test_eviction_order)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
-	const uint32_t last = FIRST_PID + NM_CACHE_MOST - 1, extra = last + 1;
+/* Neither queued processes nor unclaimed results are evicted; what is evicted is read again. */
+SCRIPT(test_eviction_order,
+       "keep last = last; keep extra = last+1; ask 1000 last; deny extra; at 2; read_all",
+       "deny extra; ask 1007; holds 1007 = 1; deny_beside extra 1007; keep place = place 1007",
+       "ask extra; place extra = place; holds extra = 0; at 3; ask 1008; at 4; ask 1007",
+       "deny 1008")
 
-	for (uint32_t pid = FIRST_PID; pid <= last; pid++)
-		assert_non_null(ask(cache, pid, SEC));
-	assert_null(ask(cache, extra, SEC));
-	while (read_next(test, cache, 2 * SEC))
-		;
-	assert_null(ask(cache, extra, 2 * SEC));
-	struct nm_cached_mappings *entry = ask(cache, FIRST_PID + 7, 2 * SEC);
-	assert_true(nm_cache_holds(entry, 2 * SEC));
-	assert_null(
-		nm_cache_ask(cache, extra, TICKS, extra, 2 * SEC, entry)); /* it is being read */
-	assert_ptr_equal(ask(cache, extra, 2 * SEC), entry);
-	assert_false(nm_cache_holds(entry, 2 * SEC));
-	assert_non_null(ask(cache, FIRST_PID + 8, 3 * SEC));
-	assert_non_null(ask(cache, FIRST_PID + 7, 4 * SEC)); /* there it is read again */
-	assert_null(ask(cache, FIRST_PID + 8, 4 * SEC));
-	cache_free(cache);
-}
+SCRIPT(test_the_result_asked_for_longest_ago_is_evicted,
+       "keep last = last; keep extra = last+1; ask 1000 last; read_all; at 2; ask 1005; at 3",
+       "ask 1003; keep place = place 1005; ask extra; place extra = place")
 
 /* An unclaimed result expires. */
-TEST(test_unclaimed_mappings_expire)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
+SCRIPT(test_unclaimed_mappings_expire,
+       "keep last = last; ask 1000 last; read_all; at 10; deny 2; at 11; ask 2; at 12; next = 2",
+       "next = 0; entries = 1; place 2 >= 0")
 
-	for (uint32_t i = 0; i < NM_CACHE_MOST; i++)
-		assert_non_null(ask(cache, FIRST_PID + i, SEC));
-	while (read_next(test, cache, SEC))
-		;
-	assert_null(ask(cache, 2, 10 * SEC));
-	assert_non_null(ask(cache, 2, 11 * SEC));
-	assert_int_equal(read_next(test, cache, 12 * SEC), 2);
-	assert_int_equal(read_next(test, cache, 12 * SEC), 0);
-	for (uint32_t i = 0; i < NM_CACHE_MOST; i++)
-		assert_int_equal(cache->entries[i].pid != 0, cache->entries[i].pid == 2);
-	cache_free(cache);
-}
-
-/* A process whose result expired is queried again: it is not skipped for others. */
-TEST(test_wanted_again)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
-	uint32_t pid = FIRST_PID;
-
-	for (uint32_t i = 0; i < NM_CACHE_MOST; i++)
-		assert_non_null(ask(cache, pid + i, SEC));
-	while (read_next(test, cache, SEC))
-		;
-	for (uint32_t i = 0; i < NM_CACHE_MOST; i++)
-		assert_true(nm_cache_holds(ask(cache, pid + i, 2 * SEC), 2 * SEC));
-	struct nm_cached_mappings *entry = ask(cache, pid, 20 * SEC);
-	assert_false(nm_cache_holds(entry, 20 * SEC));
-	pid += NM_CACHE_MOST;
-	for (uint32_t i = 1; i < NM_CACHE_MOST; i++)
-		assert_non_null(ask(cache, pid + i, 21 * SEC));
-	assert_null(ask(cache, pid, 21 * SEC));
-	assert_int_equal(entry->pid, FIRST_PID);
-	nm_cache_drop(cache, FIRST_PID); /* but it may be dropped */
-	assert_ptr_equal(ask(cache, pid, 21 * SEC), entry);
-	cache_free(cache);
-}
+/* A process whose result expired is queried again: it is not skipped for others, but it may be
+ * dropped. */
+SCRIPT(test_wanted_again,
+       "keep last = last; keep extra = last+1; ask 1000 last; read_all; at 2; ask 1000 last",
+       "holds 1000 = 1; holds last = 1; at 20; ask 1000; holds 1000 = 0; at 21; ask 1001 last",
+       "deny extra; keep place = place 1000; drop 1000; ask extra; place extra = place")
 
 /* The process that waits longest is read first, except for one that is half read. */
-TEST(test_order)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
+SCRIPT(test_order,
+       "ask 1000; at 2; ask 1001; at 3; ask 1002; at 4; ask 1003; at 5; ask 1002; set read_ns = 1",
+       "read_once 1002 = EAGAIN; at 6; next = 1002; at 7; ask 1000; next = 1000; next = 1001",
+       "next = 1003; next = 0")
 
-	for (uint32_t i = 0; i < 4; i++)
-		assert_non_null(ask(cache, FIRST_PID + i, (1 + i) * SEC));
-	renumber(test, FIRST_PID + 2, TICKS);
-	test->memory->read_ns = 1;
-	assert_int_equal(read_once(test, cache, ask(cache, FIRST_PID + 2, 5 * SEC),
-				   &(struct nm_cache_limits){.budget_ns = 1}),
-			 -EAGAIN);
-	assert_int_equal(read_next(test, cache, 6 * SEC), FIRST_PID + 2);
-	assert_non_null(ask(cache, FIRST_PID, 7 * SEC));
-	assert_int_equal(read_next(test, cache, 7 * SEC), FIRST_PID);
-	assert_int_equal(read_next(test, cache, 7 * SEC), FIRST_PID + 1);
-	assert_int_equal(read_next(test, cache, 7 * SEC), FIRST_PID + 3);
-	assert_int_equal(read_next(test, cache, 7 * SEC), 0);
-	cache_free(cache);
-}
+/* A worker reads one process at a time: the one that it has begun goes first. If that worker is
+ * gone, it reads from the start, and then another process may be read. */
+SCRIPT(test_one_reading_at_a_time,
+       "ask 42; ask 1000; set read_ns = 1; may_begin 42 = 1; may_begin 1000 = 1",
+       "read_once 42 = EAGAIN; may_begin 42 = 1; may_begin 1000 = 0; at 2; read_once 42 = EAGAIN",
+       "set maps_error = ESTALE; read_once 42 = EAGAIN; may_begin 1000 = 1; read_once 42 = EPROTO")
 
-/* A worker reads one process at a time: the one that it has begun goes first. */
-TEST(test_one_reading_at_a_time)
-{
-	const struct nm_cache_limits limits = {.budget_ns = 1};
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
-	struct nm_cached_mappings *first = nm_cache_ask(cache, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
-	struct nm_cached_mappings *second = ask(cache, FIRST_PID, SEC);
+/* A result that took long to read is valid longer, and not read again at once: after four reads of
+ * 0.25 s, 100 s must pass. */
+SCRIPT(test_long_reading,
+       "at 100; ask 1000; set read_ns = 250e6; next = 1000; at 129; holds 1000 = 1; at 130",
+       "holds 1000 = 0; at 150; ask 1000; at 199; next = 0; rests 1000 = 1; ask 1000; at 200",
+       "next = 1000; holds 1000 = 1")
 
-	test->memory->read_ns = 1;
-	assert_true(nm_cache_may_begin(cache, first) && nm_cache_may_begin(cache, second));
-	assert_int_equal(read_once(test, cache, first, &limits), -EAGAIN);
-	assert_true(nm_cache_may_begin(cache, first));
-	assert_false(nm_cache_may_begin(cache, second));
-	assert_ptr_equal(nm_cache_unread(cache, 2 * SEC), first);
-	/* The worker that had begun is gone: from the start, and then another process may be read.
-	 */
-	test->memory->maps_error = -ESTALE;
-	assert_int_equal(read_once(test, cache, first, &limits), -EAGAIN);
-	assert_true(nm_cache_may_begin(cache, second));
-	assert_int_equal(read_once(test, cache, first, &limits), -EPROTO);
-	cache_free(cache);
-}
-
-/* A result that took long to read is valid longer, and not read again at once. */
-TEST(test_long_reading)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
-	struct nm_cached_mappings *entry = ask(cache, FIRST_PID, 100 * SEC);
-
-	test->memory->read_ns = SEC / 4; /* four reads: 100 s must pass */
-	assert_int_equal(read_next(test, cache, 100 * SEC), FIRST_PID);
-	assert_true(nm_cache_holds(entry, 129 * SEC));
-	assert_false(nm_cache_holds(entry, 130 * SEC));
-	assert_ptr_equal(ask(cache, FIRST_PID, 150 * SEC), entry);
-	assert_int_equal(read_next(test, cache, 199 * SEC), 0);
-	assert_true(nm_cache_rests(entry, 199 * SEC));
-	assert_ptr_equal(ask(cache, FIRST_PID, 199 * SEC), entry);
-	assert_int_equal(read_next(test, cache, 200 * SEC), FIRST_PID);
-	assert_true(nm_cache_holds(entry, 200 * SEC));
-	cache_free(cache);
-}
+/* ---- threads ---- */
 
 /* All of its threads have exited, although its number exists. */
 TEST(test_all_threads_gone)
 {
-	struct test *test = *state;
 	uint32_t tid = 7;
 	uint64_t ticks = 8;
 
@@ -245,7 +226,7 @@ TEST(test_all_threads_gone)
 	assert_int_equal(fake_open_fds(test->fake), 0);
 }
 
-static void add_exited(struct test *test, uint32_t from, uint32_t to)
+static void add_exited(uint32_t from, uint32_t to)
 {
 	for (uint32_t tid = from; tid <= to; tid++)
 		fake_clone(test->fake, FAKE_PID, tid)->state = 'Z';
@@ -255,61 +236,35 @@ static void add_exited(struct test *test, uint32_t from, uint32_t to)
 /* SECURITY: many-threads */
 TEST(test_many_exited_threads)
 {
-	struct test *test = *state;
 	struct nm_platform *platform = &test->fake->platform;
 	uint32_t tid;
 	uint64_t ticks;
 
 	(void)fake_clone(test->fake, FAKE_PID, 900);
 	test->process->state = 'Z';
-	add_exited(test, 100, 119);
+	add_exited(100, 119);
 	int directory = nm_cache_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks);
 	assert_int_equal(tid, 900);
 	assert_int_equal(ticks, fake_get(test->fake, 900)->start_ticks);
 	platform->ops->close(platform, directory);
-	add_exited(test, 120, 220);
+	add_exited(120, 220);
 	unsigned before = test->fake->calls[FAKE_OPEN];
 	assert_int_equal(nm_cache_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks), -ESRCH);
 	assert_in_range(test->fake->calls[FAKE_OPEN] - before, 2, 65);
 }
 
-/* The caller determines which processes are too large, and may change this meanwhile. */
-TEST(test_too_large)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
-	struct nm_cached_mappings *entry = nm_cache_ask(cache, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
-	struct nm_cache_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
+/* ---- limits ---- */
 
-	test->process->rss_kb = 4096;
-	test->memory->read_ns = 1;
-	assert_int_equal(read_once(test, cache, entry, &limits), -EAGAIN);
-	test->process->rss_kb = 4100;
-	unsigned reads = test->memory->reads;
-	assert_int_equal(read_once(test, cache, entry, &limits), -EFBIG);
-	assert_int_equal(test->memory->reads, reads);
-	limits.rss_bytes = 0;
-	assert_int_equal(read_once(test, cache, entry, &limits), -EAGAIN);
-	cache_free(cache);
-}
+/* The caller determines which processes are too large, and may change this meanwhile. */
+SCRIPT(test_too_large,
+       "ask 42; set rss_limit = 4M; set rss_kb = 4096; set read_ns = 1; read_once 42 = EAGAIN",
+       "set rss_kb = 4100; keep n = reads; read_once 42 = EFBIG; reads = n; set rss_limit = 0",
+       "read_once 42 = EAGAIN")
 
 /* A worker that starts slowly or waits for a CPU holds no lock meanwhile. */
-TEST(test_transport_time_is_not_charged)
-{
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
-
-	(void)ask(cache, FIRST_PID, SEC);
-	test->memory->read_ns = 1000;
-	test->memory->way_ns = 5 * SEC;
-	assert_int_equal(read_next(test, cache, 6 * SEC), FIRST_PID);
-	assert_true(cache->turn_ns < 7 * SEC);
-	struct nm_cached_mappings *entry = ask(cache, FIRST_PID, 12 * SEC);
-	assert_true(nm_cache_holds(entry, 12 * SEC));
-	assert_false(nm_cache_rests(entry, 12 * SEC));
-	assert_true(entry->ready->cost_ns < SEC);
-	cache_free(cache);
-}
+SCRIPT(test_transport_time_is_not_charged,
+       "ask 1000; set read_ns = 1000; set way_ns = 5e9; at 6; next = 1000; turn_ns < 7e9; at 12",
+       "ask 1000; holds 1000 = 1; rests 1000 = 0; cost_ns 1000 < 1e9")
 
 /* ---- domains ---- */
 
@@ -324,64 +279,59 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 /* Reads until the next second begins. Processes of the greedy domain take 0.4 s of the lock of
  * their memory each, in four calls. */
-static void read_for_a_second(struct test *test, struct nm_mappings_cache *cache, uint64_t now)
+static void read_for_a_second(uint64_t at_ns)
 {
-	for (uint64_t at = now; at < now + SEC; at = later(at + SEC / 100, cache->turn_ns)) {
-		const struct nm_cached_mappings *entry = nm_cache_unread(cache, at);
-		if (!entry || at < cache->turn_ns)
+	for (uint64_t at = at_ns; at < at_ns + SEC; at = later(at + SEC / 100, known->turn_ns)) {
+		const struct nm_cached_mappings *entry = nm_cache_unread(known, at);
+		if (!entry || at < known->turn_ns)
 			continue;
 		test->memory->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
-		(void)read_next(test, cache, at);
+		(void)read_next(at);
 	}
 }
 
 /* Returns in how many of 120 seconds the mappings of another process were known. */
-static unsigned count_hits(struct test *test, uint64_t domain)
+static unsigned count_hits(uint64_t domain)
 {
-	struct nm_mappings_cache *cache = cache_new();
 	unsigned hits = 0;
 
-	(void)ask(cache, OTHER_PID, SEC);
-	(void)read_next(test, cache, SEC);
-	cache->bytes_most = GREEDY_PROCESSES * nm_cache_bytes(cache);
-	nm_cache_clear(cache);
-	for (uint64_t now = SEC; now <= 120 * SEC; now += SEC) {
+	(void)ask(OTHER_PID);
+	(void)read_next(SEC);
+	known->bytes_most = GREEDY_PROCESSES * nm_cache_bytes(known);
+	nm_cache_clear(known);
+	for (uint64_t at = SEC; at <= 120 * SEC; at += SEC) {
 		for (uint32_t i = 0; i < GREEDY_PROCESSES; i++)
-			(void)nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, now, NULL);
+			(void)nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, at, NULL);
 		struct nm_cached_mappings *entry =
-			nm_cache_ask(cache, OTHER_PID, TICKS, domain, now, NULL);
-		hits += entry && nm_cache_holds(entry, now);
-		read_for_a_second(test, cache, now);
+			nm_cache_ask(known, OTHER_PID, TICKS, domain, at, NULL);
+		hits += entry && nm_cache_holds(entry, at);
+		read_for_a_second(at);
 	}
-	cache_free(cache);
 	return hits;
 }
 
 /* SECURITY: quota */
 TEST(one_domain_keeps_no_other_out)
 {
-	assert_in_range(count_hits(*state, GREEDY_DOMAIN + 1), 110, 120);
+	assert_in_range(count_hits(GREEDY_DOMAIN + 1), 110, 120);
 }
 
 /* Beyond its quota a domain replaces its own entries, also those that took long to read. */
 TEST(a_domain_replaces_its_own)
 {
-	struct test *test = *state;
-	struct nm_mappings_cache *cache = cache_new();
 	unsigned served = 0;
 
 	test->memory->read_ns = SEC / 4;
 	for (uint32_t i = 0; i < NM_CACHE_MOST; i++) {
 		struct nm_cached_mappings *entry =
-			nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+			nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
 		served += entry != NULL;
-		if (entry && read_next(test, cache, SEC) == FIRST_PID + i)
-			(void)nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+		if (entry && read_next(SEC) == FIRST_PID + i)
+			(void)nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
 	}
 	assert_int_equal(served, NM_CACHE_MOST);
-	assert_int_equal(cache->used, NM_CACHE_MOST / 2);
-	assert_non_null(ask(cache, OTHER_PID, SEC));
-	cache_free(cache);
+	assert_int_equal(known->used, NM_CACHE_MOST / 2);
+	assert_non_null(ask(OTHER_PID));
 }
 
 RUN_TESTS()

@@ -9,16 +9,16 @@
 #include <math.h>
 
 #include "../support/machine.h"
+#include "../support/script.h"
 #include "tasks/metrics.h"
 
 #define BIT(kind) (1U << (kind))
+#define AMOUNTS (BIT(NM_EVENT_INSTRUCTIONS) | BIT(NM_EVENT_FLOPS) | BIT(NM_EVENT_DRAM))
 
 static struct nm_topology *topology;
 static struct nm_metrics *metrics;
 static struct nm_metrics_interval interval;
-
-static const uint32_t all_amounts =
-	BIT(NM_EVENT_INSTRUCTIONS) | BIT(NM_EVENT_FLOPS) | BIT(NM_EVENT_DRAM);
+static const struct nm_sampled_thread *sampled;
 
 static int set_up(void **state)
 {
@@ -27,7 +27,7 @@ static int set_up(void **state)
 						.run_sample_ns = 1e7,
 						.keep = 0,
 						.min_samples = 10,
-						.kinds = all_amounts};
+						.kinds = AMOUNTS};
 	topology = machine_topology(4, 8);
 	if (!topology)
 		return -1;
@@ -48,248 +48,178 @@ static struct nm_sample sample(enum nm_event_kind kind)
 	return (struct nm_sample){.kind = kind, .pid = 5, .tid = 6, .cpu = 1};
 }
 
-static void run(void)
+/* ---- words ---- */
+
+NAMES(kind, {"clock", NM_EVENT_CLOCK}, {"cycles", NM_EVENT_CYCLES}, {"loads", NM_EVENT_MEMORY},
+      {"stores", NM_EVENT_STORE}, {"instructions", NM_EVENT_INSTRUCTIONS},
+      {"flops", NM_EVENT_FLOPS}, {"dram", NM_EVENT_DRAM}, {"faults", NM_EVENT_FAULT_MIN})
+NAMES(level, {"l1", NM_LEVEL_L1}, {"l2", NM_LEVEL_L2}, {"memory", NM_LEVEL_DRAM},
+      {"unknown", NM_LEVEL_UNKNOWN})
+
+static enum nm_event_kind kind_of(const struct step *step)
 {
-	struct nm_sample made = sample(NM_EVENT_CLOCK);
+	return (enum nm_event_kind)script_value(step, "kind", step->word[0]);
+}
+
+/* amount flops 800: a sample of an amount */
+WORD(amount)
+{
+	struct nm_sample made = sample(kind_of(step));
+	made.amount = (uint64_t)N(0);
 	nm_metrics_add(metrics, &made);
 }
 
-static void amount(enum nm_event_kind kind, uint64_t value)
+/* access loads l2 node1 14: a sample with this latency; a last number repeats it; "nowhere" instead
+ * of the node: without an address */
+WORD(access)
 {
-	struct nm_sample made = sample(kind);
-	made.amount = value;
-	nm_metrics_add(metrics, &made);
-}
-
-static void access_of(enum nm_event_kind kind, unsigned node, enum nm_level level,
-		      uint32_t latency_cycles)
-{
-	struct nm_sample made = sample(kind);
-	made.page_node = node + 1;
-	made.level = (uint8_t)level;
-	made.latency_cycles = latency_cycles;
-	nm_metrics_add(metrics, &made);
-}
-
-static void fault(unsigned node, unsigned times)
-{
-	struct nm_sample made = sample(NM_EVENT_FAULT_MIN);
-	made.page_node = node + 1;
-	for (unsigned i = 0; i < times; i++)
+	struct nm_sample made = sample(kind_of(step));
+	const bool nowhere = step_has(step, "nowhere");
+	made.level = (uint8_t)script_value(step, "level", step->word[1]);
+	made.page_node = nowhere ? 0 : U(0) + 1;
+	made.latency_cycles = nowhere ? U(0) : U(1);
+	for (unsigned i = 0; i < (step->nr_numbers > 2 ? U(2) : 1); i++)
 		nm_metrics_add(metrics, &made);
 }
 
-/* Closes the interval and returns the metrics of the one thread, which ran. */
-static const struct nm_sampled_thread *close_one(void)
+/* weigh loads node2 2.5 4: four samples that count for 2.5 each */
+WORD(weigh)
 {
-	const struct nm_sampled_thread *sampled;
-	run();
-	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1);
-	return sampled;
+	struct nm_sample made = sample(kind_of(step));
+	made.weight = (uint16_t)(256 * N(1));
+	if (made.kind == NM_EVENT_MEMORY) {
+		made.page_node = U(0) + 1;
+		made.level = NM_LEVEL_DRAM;
+	}
+	for (unsigned i = 0; i < U(2); i++)
+		nm_metrics_add(metrics, &made);
 }
 
-TEST(unsampled_metrics_are_unavailable)
+/* kinds flops dram: the amounts that are sampled */
+WORD(kinds)
 {
 	interval.kinds = 0;
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	amount(NM_EVENT_FLOPS, 100);
-	amount(NM_EVENT_DRAM, 6400);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_true(isnan(sampled->stats.instructions) && isnan(sampled->stats.operations));
-	assert_true(isnan(sampled->stats.traffic) && isnan(sampled->stats.latency));
-	assert_int_equal(sampled->stats.latency_samples, 0);
+	for (unsigned i = 0; i < step->count; i++)
+		interval.kinds |= BIT((unsigned)script_value(step, "kind", step->word[i]));
 }
 
-TEST(sampled_but_none_is_zero)
+QUANTITY(closed, nm_metrics_close(metrics, &interval, &sampled))
+
+/* Closes the interval of the one thread, which ran, on CPU 1 unless another is named. */
+WORD(close)
 {
-	interval.kinds = BIT(NM_EVENT_INSTRUCTIONS) | BIT(NM_EVENT_FLOPS) | BIT(NM_EVENT_DRAM);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_true(sampled->stats.instructions == 0 && sampled->stats.operations == 0);
-	assert_true(sampled->stats.traffic == 10 * 64);
-	assert_true(isnan(sampled->stats.latency));
+	struct nm_sample made = sample(NM_EVENT_CLOCK);
+	if (step->nr_numbers > 0)
+		made.cpu = U(0);
+	nm_metrics_add(metrics, &made);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1);
 }
 
-TEST(amounts_become_rates)
+/* taken 7 2.5 1: records per seen one, of each CPU */
+static double taken[4];
+
+WORD(taken)
 {
-	interval.length_ns = 2 * NM_NSEC_PER_SEC;
-	amount(NM_EVENT_INSTRUCTIONS, 3000);
-	amount(NM_EVENT_INSTRUCTIONS, 1000);
-	amount(NM_EVENT_FLOPS, 800);
-	amount(NM_EVENT_DRAM, 64000);
-	amount(NM_EVENT_DRAM, 64000);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_true(sampled->stats.instructions == 2000);
-	assert_true(sampled->stats.operations == 2400);
-	/* The minimum is ten samples of 64,000 bytes per second. */
-	assert_true(sampled->stats.traffic == 640000);
+	for (unsigned i = 0; i < step->nr_numbers; i++)
+		taken[i] = N(i);
+	interval.taken_per_seen = taken;
+	interval.nr_cpus = step->nr_numbers;
 }
+
+KNOB(keep_share, interval.keep)
+KNOB(length_ns, interval.length_ns)
+QUANTITY(instructions, sampled->stats.instructions)
+QUANTITY(operations, sampled->stats.operations)
+QUANTITY(traffic, sampled->stats.traffic)
+QUANTITY(latency, sampled->stats.latency)
+QUANTITY(latency_samples, sampled->stats.latency_samples)
+QUANTITY(recent_latency, sampled->stats.recent_latency)
+QUANTITY(recent_latency_samples, sampled->stats.recent_latency_samples)
+QUANTITY(main_node, sampled->stats.main_node)
+QUANTITY(fresh, sampled->stats.fresh[U(0)])
+QUANTITY(accesses, sampled->stats.accesses[U(0)])
+QUANTITY(new, sampled->stats.fresh_samples)
+QUANTITY(total, sampled->stats.access_total)
+QUANTITY(runs, sampled->stats.run_samples)
+QUANTITY(run_share, sampled->stats.run_share)
+QUANTITY(dram_bytes, nm_metrics_dram_bytes(metrics, U(0)))
+
+/* ---- amounts ---- */
+
+SCRIPT(unsampled_metrics_are_unavailable,
+       "kinds; amount instructions 100; amount flops 100; amount dram 6400; close",
+       "instructions = nan; operations = nan; traffic = nan; latency = nan; latency_samples = 0")
+
+SCRIPT(sampled_but_none_is_zero,
+       "close; instructions = 0; operations = 0; traffic = 640; latency = nan")
+
+/* The minimum of traffic is ten samples of 64,000 bytes per second. */
+SCRIPT(amounts_become_rates,
+       "set length_ns = 2e9; amount instructions 3000; amount instructions 1000; amount flops 800",
+       "amount dram 64000; amount dram 64000; close; instructions = 2000; operations = 2400",
+       "traffic = 640000")
 
 /* The metrics of a thread that works in its caches depend neither on T nor on samples of others. */
-TEST(the_floor_is_a_rate_and_stays)
-{
-	for (unsigned seconds = 1; seconds <= 4; seconds *= 2) {
-		interval.length_ns = seconds * NM_NSEC_PER_SEC;
-		amount(NM_EVENT_DRAM, 6400);
-		assert_true(close_one()->stats.traffic == 64000);
-	}
-	interval.length_ns = NM_NSEC_PER_SEC;
-	amount(NM_EVENT_DRAM, 7000);
-	assert_true(close_one()->stats.traffic == 64000);
-	amount(NM_EVENT_DRAM, 3200);
-	assert_true(close_one()->stats.traffic == 32000);
-}
+SCRIPT(the_floor_is_a_rate_and_stays,
+       "amount dram 6400; close; traffic = 64000; set length_ns = 2e9; amount dram 6400; close",
+       "traffic = 64000; set length_ns = 4e9; amount dram 6400; close; traffic = 64000",
+       "set length_ns = 1e9; amount dram 7000; close; traffic = 64000; amount dram 3200; close",
+       "traffic = 32000")
 
-TEST(traffic_so_far_is_known_within_the_interval)
-{
-	uint32_t tid = sample(NM_EVENT_DRAM).tid;
-	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 0);
-	amount(NM_EVENT_DRAM, 64000);
-	amount(NM_EVENT_DRAM, 6400);
-	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 70400);
-	assert_int_equal(nm_metrics_dram_bytes(metrics, tid + 1), 0);
-	(void)close_one();
-	assert_int_equal(nm_metrics_dram_bytes(metrics, tid), 0);
-}
+SCRIPT(traffic_so_far_is_known_within_the_interval,
+       "dram_bytes 6 = 0; amount dram 64000; amount dram 6400; dram_bytes 6 = 70400",
+       "dram_bytes 7 = 0; close; dram_bytes 6 = 0")
 
-TEST(traffic_above_the_minimum_is_used)
-{
-	for (unsigned i = 0; i < 11; i++)
-		amount(NM_EVENT_DRAM, 6400);
-	assert_true(close_one()->stats.traffic == 70400);
-}
+SCRIPT(traffic_above_the_minimum_is_used, "each 11: amount dram 6400", "close; traffic = 70400")
 
-TEST(operations_need_both_counts)
-{
-	interval.kinds = BIT(NM_EVENT_INSTRUCTIONS);
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	assert_true(isnan(close_one()->stats.operations));
-	interval.kinds = BIT(NM_EVENT_FLOPS);
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	assert_true(isnan(close_one()->stats.operations));
-	interval.kinds = all_amounts;
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	assert_true(close_one()->stats.operations == 100);
-}
+SCRIPT(operations_need_both_counts,
+       "kinds instructions; amount instructions 100; close; operations = nan; kinds flops",
+       "amount instructions 100; close; operations = nan; kinds instructions flops dram",
+       "amount instructions 100; close; operations = 100")
 
-TEST(counts_are_of_one_interval)
-{
-	interval.keep = 0.5;
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
-	close_one();
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_true(sampled->stats.instructions == 0 && isnan(sampled->stats.latency));
-	assert_int_equal(sampled->stats.fresh[1], 0);
-	assert_true(sampled->stats.accesses[1] == 0.5);
-}
+SCRIPT(counts_are_of_one_interval,
+       "set keep_share = 0.5; amount instructions 100; access loads memory node1 400; close; close",
+       "instructions = 0; latency = nan; fresh node1 = 0; accesses node1 = 0.5")
 
-TEST(latency_is_the_mean_of_the_samples)
-{
-	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 300);
-	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_L1, 4);
-	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 0);
-	access_of(NM_EVENT_STORE, 0, NM_LEVEL_DRAM, 9000);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_true(sampled->stats.latency == 152);
-	assert_int_equal(sampled->stats.latency_samples, 2);
-}
+/* ---- latency and accesses ---- */
 
-static const struct nm_sampled_thread *close_after(unsigned cpu, unsigned latencies,
-						   uint32_t cycles)
-{
-	const struct nm_sampled_thread *sampled;
-	struct nm_sample made = sample(NM_EVENT_CLOCK);
-	made.cpu = cpu;
-	nm_metrics_add(metrics, &made);
-	for (unsigned i = 0; i < latencies; i++)
-		access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, cycles);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1);
-	return sampled;
-}
+SCRIPT(latency_is_the_mean_of_the_samples,
+       "access loads memory node0 300; access loads l1 node0 4; access loads memory node0 0",
+       "access stores memory node0 9000; close; latency = 152; latency_samples = 2")
 
-TEST(latencies_are_counted_over_the_window_of_accesses)
-{
-	interval.keep = 0.5;
-	close_after(1, 4, 200);
-	const struct nm_sampled_thread *sampled = close_after(1, 4, 500);
-	assert_int_equal(sampled->stats.latency_samples, 4);
-	assert_true(sampled->stats.latency == 500);
-	assert_true(sampled->stats.recent_latency_samples == 6);
-	assert_true(sampled->stats.recent_latency == 400);
-	sampled = close_after(1, 0, 0);
-	assert_true(isnan(sampled->stats.latency) && sampled->stats.recent_latency == 400);
-	assert_true(sampled->stats.recent_latency_samples == 3);
-}
+SCRIPT(latencies_are_counted_over_the_window_of_accesses,
+       "set keep_share = 0.5; access loads memory node0 200 4; close",
+       "access loads memory node0 500 4; close; latency_samples = 4; latency = 500",
+       "recent_latency_samples = 6; recent_latency = 400; close; latency = nan",
+       "recent_latency = 400; recent_latency_samples = 3")
 
 /* CPU 1 is on node 0 and CPU 5 on node 2. */
-TEST(latencies_of_another_node_do_not_count)
-{
-	interval.keep = 0.5;
-	close_after(1, 4, 200);
-	const struct nm_sampled_thread *sampled = close_after(5, 2, 600);
-	assert_int_equal(sampled->stats.main_node, 2);
-	assert_true(sampled->stats.recent_latency_samples == 2 &&
-		    sampled->stats.recent_latency == 600);
-}
+SCRIPT(latencies_of_another_node_do_not_count,
+       "set keep_share = 0.5; access loads memory node0 200 4; close",
+       "access loads memory node0 600 2; close cpu5; main_node = 2; recent_latency_samples = 2",
+       "recent_latency = 600")
 
-TEST(latency_needs_no_address)
-{
-	struct nm_sample made = sample(NM_EVENT_MEMORY);
-	made.latency_cycles = 77;
-	nm_metrics_add(metrics, &made);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_true(sampled->stats.latency == 77);
-	assert_int_equal(sampled->stats.fresh_samples, 0);
-}
+SCRIPT(latency_needs_no_address, "access loads unknown nowhere 77; close; latency = 77; new = 0")
 
-TEST(known_levels_count_dram_only)
-{
-	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
-	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_L2, 14);
-	access_of(NM_EVENT_MEMORY, 2, NM_LEVEL_UNKNOWN, 0);
-	access_of(NM_EVENT_MEMORY, 3, NM_LEVEL_DRAM, 500);
-	const struct nm_sampled_thread *sampled = close_one();
-	const uint32_t fresh[] = {0, 1, 0, 1};
-	assert_memory_equal(sampled->stats.fresh, fresh, sizeof(fresh));
-	assert_int_equal(sampled->stats.fresh_samples, 2);
-	assert_true(sampled->stats.access_total == 2 && sampled->stats.accesses[3] == 1);
-}
+SCRIPT(known_levels_count_dram_only,
+       "access loads memory node1 400; access loads l2 node1 14; access loads unknown node2 0",
+       "access loads memory node3 500; close; fresh node0 = 0; fresh node1 = 1; fresh node2 = 0",
+       "fresh node3 = 1; new = 2; total = 2; accesses node3 = 1")
 
-TEST(unknown_levels_count_as_dram)
-{
-	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_UNKNOWN, 400);
-	access_of(NM_EVENT_STORE, 2, NM_LEVEL_UNKNOWN, 0);
-	const struct nm_sampled_thread *sampled = close_one();
-	const uint32_t all[] = {0, 1, 1, 0};
-	assert_memory_equal(sampled->stats.fresh, all, sizeof(all));
-	assert_int_equal(sampled->stats.fresh_samples, 2);
-}
+SCRIPT(unknown_levels_count_as_dram,
+       "access loads unknown node1 400; access stores unknown node2 0; close; fresh node0 = 0",
+       "fresh node1 = 1; fresh node2 = 1; fresh node3 = 0; new = 2")
 
-TEST(faults_count_only_without_memory_samples)
-{
-	fault(3, 50);
-	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_int_equal(sampled->stats.fresh[3], 0);
-	assert_int_equal(sampled->stats.fresh[1], 1);
-	assert_int_equal(sampled->stats.fresh_samples, 1);
-	fault(3, 50);
-	assert_int_equal(close_one()->stats.fresh[3], 50);
-}
+SCRIPT(faults_count_only_without_memory_samples,
+       "access faults unknown node3 0 50; access loads memory node1 400; close; fresh node3 = 0",
+       "fresh node1 = 1; new = 1; access faults unknown node3 0 50; close; fresh node3 = 50")
 
 /* Even if it neither ran in a sample nor accessed memory. */
-TEST(counts_alone_yield_metrics)
-{
-	const struct nm_sampled_thread *sampled;
-	amount(NM_EVENT_INSTRUCTIONS, 100);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1);
-	assert_true(sampled->stats.instructions == 100);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 0);
-}
+SCRIPT(counts_alone_yield_metrics,
+       "amount instructions 100; closed = 1; instructions = 100; closed = 0")
 
 TEST(counts_survive_the_growth_of_the_table)
 {
-	const struct nm_sampled_thread *sampled;
 	for (uint32_t tid = 1; tid <= 1000; tid++) {
 		struct nm_sample made = sample(NM_EVENT_INSTRUCTIONS);
 		made.tid = tid;
@@ -301,46 +231,16 @@ TEST(counts_survive_the_growth_of_the_table)
 		assert_true(sampled[i].stats.instructions == i + 1);
 }
 
-TEST(shares_of_a_counter_are_made_up_for)
-{
-	struct nm_sample made = sample(NM_EVENT_MEMORY);
-	made.page_node = 3;
-	made.level = NM_LEVEL_DRAM;
-	made.weight = 256 * 5 / 2;
-	for (unsigned i = 0; i < 4; i++)
-		nm_metrics_add(metrics, &made);
-	made = sample(NM_EVENT_CYCLES);
-	made.weight = 256 * 3;
-	nm_metrics_add(metrics, &made);
-	const struct nm_sampled_thread *sampled = close_one();
-	assert_int_equal(sampled->stats.fresh[2], 10);
-	assert_int_equal(sampled->stats.fresh_samples, 4); /* number of supporting samples */
-	assert_int_equal(sampled->stats.run_samples, 4);
-	assert_true(sampled->stats.run_share == 4 * 1e7 / 1e9);
-}
+/* Four samples support the ten accesses. */
+SCRIPT(shares_of_a_counter_are_made_up_for,
+       "weigh loads node2 2.5 4; weigh cycles 0 3 1; close; fresh node2 = 10; new = 4; runs = 4",
+       "run_share = 0.04")
 
-TEST(losses_scale_the_interval)
-{
-	static const double taken[] = {7.0, 2.5, 1.0};
-	interval.taken_per_seen = taken;
-	interval.nr_cpus = NM_ARRAY_SIZE(taken);
-	for (unsigned i = 0; i < 4; i++)
-		access_of(NM_EVENT_MEMORY, 3, NM_LEVEL_DRAM, 100);
-	amount(NM_EVENT_INSTRUCTIONS, 1000);
-	amount(NM_EVENT_FLOPS, 100);
-	amount(NM_EVENT_DRAM, 100000);
-	const struct nm_sampled_thread *sampled = close_one(); /* on CPU 1 */
-	assert_int_equal(sampled->stats.fresh[3], 10);
-	assert_true(sampled->stats.access_total == 10);
-	assert_int_equal(sampled->stats.fresh_samples, 4);
-	assert_true(sampled->stats.instructions == 2500);
-	assert_true(sampled->stats.operations == 2750);
-	assert_true(sampled->stats.latency == 100);
-	assert_true(sampled->stats.run_share == 2.5 * 1e7 / 1e9);
-
-	interval.nr_cpus = 1; /* its CPU is unknown */
-	amount(NM_EVENT_INSTRUCTIONS, 1000);
-	assert_true(close_one()->stats.instructions == 1000);
-}
+/* On CPU 1; and then on one of which nothing is known. */
+SCRIPT(losses_scale_the_interval,
+       "taken 7 2.5 1; access loads memory node3 100 4; amount instructions 1000; amount flops 100",
+       "amount dram 100000; close; fresh node3 = 10; total = 10; new = 4; instructions = 2500",
+       "operations = 2750; latency = 100; run_share = 0.025; taken 7; amount instructions 1000",
+       "close; instructions = 1000")
 
 RUN_TESTS()

@@ -98,21 +98,24 @@ WORD(all_busy)
 ACTION(all_huge, memset(mover_test->memory->whole, true, sizeof(mover_test->memory->whole)))
 ACTION(numa_maps, set_numa_maps(step_rest(step)))
 
-/* The migration of the process to node 1: migrate moved 8192 stayed 1 error ENOSPC there 512 calls
- * 3 finds 0 of 512. What is not named is 0; at most as many calls and searches, of which any number
- * is allowed otherwise; "of" are the base pages of one page of a pool. */
-static unsigned named_number(const struct step *step, const char *word, unsigned otherwise)
+/* The migration of the process to node 1:
+ *
+ *	migrate moved 512 there 9 stayed 1 error ENOSPC of 512 calls 3 finds 1
+ *
+ * Values without a name are 0, except calls and searches, of which these are at most allowed, and
+ * "of", the number of base pages of a page of a pool: 1. */
+static int64_t named_number(const struct step *step, const char *word, int64_t otherwise)
 {
 	for (unsigned i = 0; i + 1 < step->count; i++)
 		if (strcmp(step->word[i], word) == 0)
-			return (unsigned)script_value(step, "number", step->word[i + 1]);
+			return (int64_t)script_value(step, "number", step->word[i + 1]);
 	return otherwise;
 }
 
 WORD(migrate)
 {
 	const struct memory *memory = mover_test->memory;
-	const unsigned moved = named_number(step, "moved", 0), of = named_number(step, "of", 1);
+	const int64_t moved = named_number(step, "moved", 0), of = named_number(step, "of", 1);
 	const unsigned calls = memory->calls, finds = memory->finds;
 	unsigned there = 0;
 
@@ -128,9 +131,9 @@ WORD(migrate)
 		const char *name;
 		double found, expected;
 	} values[] = {
-		{"error", batch->error, (int)named_number(step, "error", 0)},
-		{"pages there", there, moved + named_number(step, "there", 0)},
-		{"moved", (double)batch->moved, moved / of},
+		{"error", batch->error, (double)named_number(step, "error", 0)},
+		{"pages there", there, (double)(moved + named_number(step, "there", 0))},
+		{"moved", (double)batch->moved, (double)(moved / of)},
 		{"bytes", (double)batch->bytes, (double)moved * FAKE_SMALL},
 		{"stayed bytes", (double)batch->stayed_bytes,
 		 (double)named_number(step, "stayed", 0) * FAKE_SMALL},
@@ -289,6 +292,10 @@ SCRIPT(a_migration_ends_with_its_process, "set where_error = ESRCH; migrate erro
 
 SCRIPT(there_is_no_such_node, "bulk A; set target A = 99; run A; error A = EPERM; finds = 0")
 
+SCRIPT(a_target_is_a_node_from_the_first_on,
+       "put 0-8191 node2; numa_maps default anon=9000 N2=9000; bulk A; set target A = -1; run A",
+       "error A = EPERM; bulk B; set target B = 0; run B; error B = 0; pages node0 = 8192")
+
 SCRIPT(the_node_is_outside_the_cpuset, "set barred_nodes = 2; migrate stayed 8192")
 
 /* ---- room ---- */
@@ -374,7 +381,7 @@ SCRIPT(room_is_kept_whatever_the_mappings_say, LITTLE_ROOM,
        "numa_maps default anon=1 mapmax=9 N0=1; migrate moved 1024; put 0-8191 node0",
        "numa_maps default anon=18446744073709551615 N0=1; migrate moved 1024")
 
-/* pass_most 100 820: passes 100 ms until it is done, in each of which at most so many pages move */
+/* pass_most A 100 820: 820 pages move at most in each 100 ms until it is done */
 WORD(pass_most)
 {
 	struct nm_page_batch *done = NULL;
@@ -389,7 +396,8 @@ WORD(pass_most)
 	in_mover[letter_of(step)] = false;
 }
 
-/* The rate allows the bytes of 0.1 s in one call: 410 pages of 1.6 MiB, of two tenths. */
+/* The rate allows the bytes of 0.1 s in one call: 410 pages are 1.6 MiB, and twice as many are
+ * those of 0.2 s. */
 SCRIPT(no_call_exceeds_the_rate,
        "set max_mb_per_s = 16; share_a_page; bulk A; submit A; pass_most A 100 820",
        "largest <= 410; moved A = 8191")

@@ -85,6 +85,10 @@ SCRIPT(a_smaller_ring_if_less_memory_may_be_locked,
        "report sideband EPERM 4 LimitMEMLOCK=; ring_bytes cpu1 = page*4",
        "period sideband cpu1 = page")
 
+SCRIPT(a_ring_is_a_page_at_least,
+       "keep page = page_size; set ring_kb = 1; open; cpus_open = 4; ring_bytes cpu1 = page",
+       "problems = 0")
+
 SCRIPT(no_ring_at_all, "set map_error = ENOMEM; refused ENOMEM; why ~ no memory for the buffer",
        "set map_error = EIO; refused EIO")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of a worker, errors without one, limits of queries, and the program itself. */
-#define SET_UP set_up
+#define SET_UP open_fixture
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
@@ -18,31 +18,122 @@
 #include "../../src/platform/worker/query.h"
 #include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_memory.h"
+#include "../support/script.h"
 #include "fixture.h"
 #include "numa-migrd/proc.h"
 #include "worker_fixture.h"
 
-/* ---- answers ---- */
+static struct fixture *f;
 
-TEST(the_answer_of_the_kernel_is_returned)
+static int open_fixture(void **state)
 {
-	struct fixture *f = *state;
-	int ours = -1, other_client = -1;
-
-	open_client(f, LONG_NS);
-	require_answers(f);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), &ours), 0);
-	assert_true(ours >= 0);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, &other_client), 0);
-	assert_true(other_client >= 0);
-	assert_int_equal(workers(), 2);
-	assert_int_equal(where(f, NM_WORKER_LOOP, INT32_MAX, NULL), -ESRCH);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
+	int r = set_up(state);
+	f = *state;
+	return r;
 }
 
+/* ---- words ---- */
+
+/* client long: with a deadline that is not missed, or short */
+ACTION(client, open_client(f, step_has(step, "short") ? SHORT_NS : LONG_NS))
+ACTION(answers, require_answers(f))
+
+static const char *which(const struct step *step, unsigned place)
+{
+	if (place >= step->count)
+		script_fail(step, "word %u is missing", place + 1);
+	return step->word[place];
+}
+
+static enum nm_worker_caller caller_of(const struct step *step)
+{
+	return strcmp(which(step, 0), "loop") == 0 ? NM_WORKER_LOOP : NM_WORKER_MOVER;
+}
+
+static pid_t pid_of(const struct step *step)
+{
+	const char *process = which(step, 1);
+	return strcmp(process, "self") == 0    ? getpid()
+	       : strcmp(process, "other") == 0 ? f->other
+					       : INT32_MAX;
+}
+
+static int asked_node;
+
+/* where loop self: of this process, of the other one, or of none; "node" is the answer */
+QUANTITY(where, where(f, caller_of(step), pid_of(step), &asked_node))
+QUANTITY(node, asked_node)
+QUANTITY(workers, workers())
+QUANTITY(stuck, nm_worker_client_counts(f->client).stuck)
+QUANTITY(given_up, nm_worker_client_counts(f->client).given_up)
+ACTION(await_stuck, await_stuck(f, U(0)))
+
+static pid_t stopped;
+
+/* The next answer of the last worker never arrives, until it continues or is killed. */
+ACTION(stop, stopped = stop_worker())
+ACTION(continue_it, assert_int_equal(kill(stopped, SIGCONT), 0))
+ACTION(kill_it, assert_int_equal(kill(stopped, SIGKILL), 0))
+
+WORD(await_kill)
+{
+	for (unsigned i = 0; i < 20000 && find_worker("T", NULL); i++)
+		pause_ms(1);
+}
+
+static struct nm_worker_news news;
+
+QUANTITY(news, nm_worker_client_news(f->client, &news))
+QUANTITY(news_error, news.error)
+QUANTITY(news_of_self,
+	 news.pid == (uint32_t)getpid() && news.uid == getuid() && news.act == NM_WORKER_WHERE)
+QUANTITY(news_pid, news.pid)
+
+/* A call of the mover in progress. */
+static struct pending {
+	uint64_t address;
+	int node;
+	struct nm_worker_call call;
+} pending;
+
+WORD(begin)
+{
+	pending.address = (uintptr_t)f->page;
+	pending.call = (struct nm_worker_call){.request = {.act = NM_WORKER_WHERE, .count = 1},
+					       .pid = (uint32_t)getpid(),
+					       .arguments = &pending.address,
+					       .arguments_size = sizeof(pending.address),
+					       .body = &pending.node,
+					       .body_size = sizeof(pending.node)};
+	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_MOVER, &pending.call), 1);
+}
+
+ACTION(cancel, nm_worker_client_cancel(f->client, NM_WORKER_MOVER))
+QUANTITY(result, await_result(f->client, NM_WORKER_MOVER, 1))
+
+static bool mover_awaits(void)
+{
+	uint64_t until_ns;
+	int fd;
+	return nm_worker_client_awaits(f->client, NM_WORKER_MOVER, &fd, &until_ns);
+}
+
+QUANTITY(awaits, mover_awaits())
+
+WORD(end_client)
+{
+	nm_worker_client_free(NM_TAKE(f->client));
+	await_no_worker();
+}
+
+/* ---- answers ---- */
+
+SCRIPT(the_answer_of_the_kernel_is_returned,
+       "client long; answers; where loop self = 0; node >= 0; where mover other = 0; node >= 0",
+       "workers = 2; where loop nobody = ESRCH; given_up = 0")
+
 /* Moves what is in a range of this process to node 0, or searches only, if all is there. */
-static int move_range(struct fixture *f, uint64_t start, uint64_t end, uint64_t resident,
-		      struct nm_ranges_moved *ret)
+static int move_range(uint64_t start, uint64_t end, uint64_t resident, struct nm_ranges_moved *ret)
 {
 	static struct arguments arguments;
 	struct nm_worker_call call = make_call(NM_WORKER_RANGES, getpid(), start, &arguments, ret);
@@ -68,7 +159,6 @@ static char *map_pages(size_t size, const size_t *touched, size_t count)
 /* All pages of a machine with one node are where they are to be: they are tried, and stay. */
 TEST(pages_in_memory_are_found_and_moved)
 {
-	struct fixture *f = *state;
 	const size_t size = (size_t)64 << 20, touched[] = {0, 4096, 17 << 20, size - 4096};
 	char *memory = map_pages(size, touched, NM_ARRAY_SIZE(touched));
 	const uint64_t start = (uintptr_t)memory;
@@ -76,7 +166,7 @@ TEST(pages_in_memory_are_found_and_moved)
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	assert_int_equal(move_range(f, start, start + size, 0, &moved), 0);
+	assert_int_equal(move_range(start, start + size, 0, &moved), 0);
 	assert_int_equal(moved.next, start + size);
 	assert_int_equal(moved.pages + moved.stayed, NM_ARRAY_SIZE(touched));
 	assert_int_equal(moved.tried_bytes, NM_ARRAY_SIZE(touched) * 4096);
@@ -88,7 +178,6 @@ TEST(pages_in_memory_are_found_and_moved)
 /* SECURITY: sparse */
 TEST(a_search_ends_with_the_last_page)
 {
-	struct fixture *f = *state;
 	const size_t size = (size_t)64 << 20, touched[] = {4096, size - 4096};
 	char *memory = map_pages(size, touched, NM_ARRAY_SIZE(touched));
 	const uint64_t start = (uintptr_t)memory;
@@ -96,7 +185,7 @@ TEST(a_search_ends_with_the_last_page)
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	assert_int_equal(move_range(f, start, start + size, 1, &moved), 0);
+	assert_int_equal(move_range(start, start + size, 1, &moved), 0);
 	assert_int_equal(moved.pages + moved.stayed, 1);
 	assert_int_equal(moved.next, start + size);
 	munmap(memory, size);
@@ -106,7 +195,6 @@ TEST(a_search_ends_with_the_last_page)
 /* SECURITY: held-lock */
 TEST(a_busy_worker_is_not_awaited)
 {
-	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 38;
 	struct nm_ranges_moved moved;
 	char *memory =
@@ -115,7 +203,7 @@ TEST(a_busy_worker_is_not_awaited)
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	open_client(f, 400 * NM_NSEC_PER_MSEC);
 	require_answers(f);
-	assert_int_equal(move_range(f, (uintptr_t)memory, (uintptr_t)memory + size, 0, &moved),
+	assert_int_equal(move_range((uintptr_t)memory, (uintptr_t)memory + size, 0, &moved),
 			 -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
@@ -129,7 +217,6 @@ TEST(a_busy_worker_is_not_awaited)
 /* SECURITY: sparse, held-lock */
 TEST(a_job_ends_after_a_second)
 {
-	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 40;
 	struct nm_ranges_moved moved;
 	char *memory =
@@ -138,14 +225,13 @@ TEST(a_job_ends_after_a_second)
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	open_client(f, LONG_NS);
 	require_answers(f);
-	assert_int_equal(move_range(f, (uintptr_t)memory, (uintptr_t)memory + size, 0, &moved), 0);
+	assert_int_equal(move_range((uintptr_t)memory, (uintptr_t)memory + size, 0, &moved), 0);
 	assert_true(moved.next > (uintptr_t)memory && moved.next < (uintptr_t)memory + size);
 	munmap(memory, size);
 }
 
 /* A query about this process. */
-static struct nm_job own_job(struct fixture *f, struct nm_worker_request *request, int socket,
-			     uint64_t for_ns)
+static struct nm_job own_job(struct nm_worker_request *request, int socket, uint64_t for_ns)
 {
 	struct nm_proc_stat stat;
 
@@ -157,10 +243,9 @@ static struct nm_job own_job(struct fixture *f, struct nm_worker_request *reques
 /* SECURITY: held-lock */
 TEST(a_query_makes_no_call_after_its_time)
 {
-	struct fixture *f = *state;
 	struct nm_worker_request request;
 	struct nm_node_pages pages;
-	const struct nm_job job = own_job(f, &request, -1, 0);
+	const struct nm_job job = own_job(&request, -1, 0);
 
 	assert_int_equal(nm_query_count(&job, &pages), -ETIMEDOUT);
 	assert_int_equal(nm_query_sample(&job, &pages), -ETIMEDOUT);
@@ -169,13 +254,12 @@ TEST(a_query_makes_no_call_after_its_time)
 
 TEST(a_query_ends_with_its_client)
 {
-	struct fixture *f = *state;
 	struct nm_worker_request request;
 	struct nm_node_pages pages;
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	const struct nm_job job = own_job(f, &request, ends[1], LONG_NS);
+	const struct nm_job job = own_job(&request, ends[1], LONG_NS);
 	assert_int_equal(nm_query_program(&job), 0);
 	close(ends[0]);
 	assert_int_equal(nm_query_count(&job, &pages), -ECANCELED);
@@ -187,10 +271,9 @@ TEST(a_query_ends_with_its_client)
 /* SECURITY: reuse */
 TEST(a_query_names_no_other_process)
 {
-	struct fixture *f = *state;
 	struct nm_worker_request request;
 	struct nm_node_pages pages;
-	const struct nm_job job = own_job(f, &request, -1, LONG_NS);
+	const struct nm_job job = own_job(&request, -1, LONG_NS);
 
 	request.start_ticks++;
 	assert_int_equal(nm_query_count(&job, &pages), -ESRCH);
@@ -200,7 +283,6 @@ TEST(a_query_names_no_other_process)
 
 TEST(a_different_start_time_is_a_different_process)
 {
-	struct fixture *f = *state;
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_IDENTIFY},
 				      .pid = (uint32_t)f->other,
 				      .start_ticks = 1};
@@ -211,8 +293,7 @@ TEST(a_different_start_time_is_a_different_process)
 
 /* ---- reading mappings ---- */
 
-static int read_mappings(struct fixture *f, pid_t pid, bool begin, uint64_t budget_ns,
-			 struct nm_mappings_piece *ret)
+static int read_mappings(pid_t pid, bool begin, uint64_t budget_ns, struct nm_mappings_piece *ret)
 {
 	static struct arguments arguments;
 	struct nm_worker_call call = make_call(NM_WORKER_MAPPINGS, pid, 0, &arguments, ret);
@@ -226,14 +307,13 @@ static int read_mappings(struct fixture *f, pid_t pid, bool begin, uint64_t budg
 /* In jobs of one read each, until the end. */
 TEST(mappings_are_read_to_their_end)
 {
-	struct fixture *f = *state;
 	nm_autofree struct nm_mappings_piece *piece = calloc(1, sizeof(*piece));
 	uint64_t address = (uintptr_t)f->page, after = 0;
 	unsigned jobs = 0, found = 0;
 
 	open_client(f, LONG_NS);
 	for (; !piece->complete; jobs++) {
-		int r = read_mappings(f, f->other, jobs == 0, 1, piece);
+		int r = read_mappings(f->other, jobs == 0, 1, piece);
 		if (jobs == 0 && r == -ESRCH) {
 			print_message("this kernel has no numa_maps: skipped\n");
 			skip();
@@ -247,34 +327,32 @@ TEST(mappings_are_read_to_their_end)
 	}
 	assert_true(jobs > 2);
 	assert_int_equal(found, 1);
-	assert_int_equal(read_mappings(f, f->other, false, 1, piece), -ESTALE);
+	assert_int_equal(read_mappings(f->other, false, 1, piece), -ESTALE);
 }
 
 /* Neither another process nor another worker can continue it. */
 TEST(a_reading_goes_on_only_where_it_began)
 {
-	struct fixture *f = *state;
 	nm_autofree struct nm_mappings_piece *piece = calloc(1, sizeof(*piece));
 
 	open_client(f, LONG_NS);
-	assert_int_equal(read_mappings(f, f->other, true, 1, piece), 0);
+	assert_int_equal(read_mappings(f->other, true, 1, piece), 0);
 	assert_false(piece->complete);
-	assert_int_equal(read_mappings(f, getpid(), false, 1, piece), -ESTALE);
-	assert_int_equal(read_mappings(f, f->other, false, 1, piece), 0);
+	assert_int_equal(read_mappings(getpid(), false, 1, piece), -ESTALE);
+	assert_int_equal(read_mappings(f->other, false, 1, piece), 0);
 	open_client(f, LONG_NS);
-	assert_int_equal(read_mappings(f, f->other, false, 1, piece), -ESTALE);
+	assert_int_equal(read_mappings(f->other, false, 1, piece), -ESTALE);
 }
 
 /* Otherwise a late worker would look like a process with large mappings. */
 TEST(kernel_time_excludes_the_transport)
 {
-	struct fixture *f = *state;
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_IDENTIFY},
 				      .pid = (uint32_t)f->other};
 
 	open_client(f, LONG_NS);
 	assert_int_equal(call_worker(f->client, NM_WORKER_LOOP, &call), 0);
-	pid_t stopped = stop_worker();
+	stopped = stop_worker();
 	uint64_t before_ns = nm_clock_ns();
 	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_LOOP, &call), 1);
 	pause_ms(300);
@@ -288,131 +366,38 @@ TEST(kernel_time_excludes_the_transport)
 
 /* ---- no answer ---- */
 
+/* No process of this user is queried meanwhile by any caller. When it finally answers, queries of
+ * the user continue with a new worker instead of this one. */
 /* SECURITY: held-lock */
-TEST(a_missed_deadline_abandons_the_worker)
-{
-	struct fixture *f = *state;
-	struct nm_worker_news news = {0};
+SCRIPT(a_missed_deadline_abandons_the_worker,
+       "client short; answers; stop; where loop self = ETIMEDOUT; given_up = 1; stuck = 1; news = "
+       "1",
+       "news_of_self = 1; news = 0; where loop other = EALREADY; where mover other = EALREADY",
+       "continue_it; await_stuck 0; where loop self = EALREADY; given_up = 1")
 
-	open_client(f, SHORT_NS);
-	require_answers(f);
-	pid_t stopped = stop_worker();
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_true(nm_worker_client_news(f->client, &news));
-	assert_int_equal(news.pid, getpid());
-	assert_int_equal(news.uid, getuid());
-	assert_int_equal(news.act, NM_WORKER_WHERE);
-	assert_false(nm_worker_client_news(f->client, &news));
-	/* No process of this user is queried meanwhile by any caller. */
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
-	/* It finally answers: queries of the user continue with a new worker instead of this
-	 * one. */
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	await_stuck(f, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
-}
-
-TEST(the_exit_of_a_stuck_worker_frees_its_place)
-{
-	struct fixture *f = *state;
-
-	open_client(f, SHORT_NS);
-	require_answers(f);
-	pid_t stopped = stop_worker();
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
-	assert_int_equal(kill(stopped, SIGKILL), 0);
-	await_stuck(f, 0);
-	for (unsigned i = 0; i < 20000 && find_worker("T", NULL); i++)
-		pause_ms(1);
-	open_client(f, LONG_NS);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
-}
-
-/* A call of the mover in progress. */
-struct pending {
-	uint64_t address;
-	int node;
-	struct nm_worker_call call;
-};
-
-static void begin_call(struct fixture *f, struct pending *ret)
-{
-	ret->address = (uintptr_t)f->page;
-	ret->call = (struct nm_worker_call){.request = {.act = NM_WORKER_WHERE, .count = 1},
-					    .pid = (uint32_t)getpid(),
-					    .arguments = &ret->address,
-					    .arguments_size = sizeof(ret->address),
-					    .body = &ret->node,
-					    .body_size = sizeof(ret->node)};
-	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_MOVER, &ret->call), 1);
-}
+SCRIPT(the_exit_of_a_stuck_worker_frees_its_place,
+       "client short; answers; stop; where loop self = ETIMEDOUT; kill_it; await_stuck 0",
+       "await_kill; client long; where loop other = 0; where loop self = 0")
 
 /* It is unknown whether the worker is stuck: it is not used for others before it has answered, and
  * its user is not suspended. */
 /* SECURITY: held-lock */
-TEST(a_cancelled_call_counts_until_it_is_answered)
-{
-	struct fixture *f = *state;
-	struct pending pending;
-	uint64_t until_ns;
-	int fd;
+SCRIPT(a_cancelled_call_counts_until_it_is_answered,
+       "client long; answers; where mover other = 0; stop; begin; cancel; awaits = 0; stuck = 1",
+       "given_up = 0; where loop other = EALREADY; continue_it; await_stuck 0; where loop self = 0")
 
-	open_client(f, LONG_NS);
-	require_answers(f);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
-	pid_t stopped = stop_worker();
-	begin_call(f, &pending);
-	nm_worker_client_cancel(f->client, NM_WORKER_MOVER);
-	assert_false(nm_worker_client_awaits(f->client, NM_WORKER_MOVER, &fd, &until_ns));
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	await_stuck(f, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
-}
-
-TEST(a_second_call_of_a_caller_is_refused)
-{
-	struct fixture *f = *state;
-	struct pending pending;
-
-	open_client(f, LONG_NS);
-	require_answers(f);
-	begin_call(f, &pending);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
-	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
-}
+SCRIPT(a_second_call_of_a_caller_is_refused,
+       "client long; answers; begin; where mover other = EALREADY; result = 0",
+       "where mover other = 0")
 
 /* The same for processes of one user: a query does not wait for the deadline of the call of the
  * mover. */
 /* SECURITY: held-lock */
-TEST(callers_do_not_wait_for_each_other)
-{
-	struct fixture *f = *state;
-	struct pending pending;
+SCRIPT(callers_do_not_wait_for_each_other,
+       "client long; answers; end_client; client long; where mover self = 0; stop; begin",
+       "where loop other = 0; given_up = 0; continue_it; result = 0")
 
-	open_client(f, LONG_NS);
-	require_answers(f);
-	nm_worker_client_free(NM_TAKE(f->client));
-	await_no_worker();
-	open_client(f, LONG_NS);
-	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
-	pid_t stopped = stop_worker();
-	begin_call(f, &pending);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
-}
-
-static int where_since(struct fixture *f, pid_t pid, uint64_t start_ticks)
+static int where_since(pid_t pid, uint64_t start_ticks)
 {
 	const uint64_t address = (uintptr_t)f->page;
 	int node;
@@ -434,7 +419,7 @@ struct identities {
 	uint64_t start_ticks;
 };
 
-static void begin_identities(struct fixture *f, pid_t pid, struct identities *ret)
+static void begin_identities(pid_t pid, struct identities *ret)
 {
 	struct nm_proc_stat stat;
 	char path[32];
@@ -450,7 +435,7 @@ static void begin_identities(struct fixture *f, pid_t pid, struct identities *re
 	open_client(f, LONG_NS);
 }
 
-static void end_identities(struct fixture *f, const struct identities *identities)
+static void end_identities(const struct identities *identities)
 {
 	(void)unlink(identities->link);
 	assert_int_equal(rmdir(identities->folder), 0);
@@ -460,42 +445,39 @@ static void end_identities(struct fixture *f, const struct identities *identitie
 
 /* Makes one call while the process can be identified, and one while it cannot. Returns true if both
  * were made within a second; *ret is the result of the second call. */
-static bool call_twice(struct fixture *f, pid_t pid, const struct identities *identities, int *ret)
+static bool call_twice(pid_t pid, const struct identities *identities, int *ret)
 {
 	uint64_t before_ns = nm_clock_ns();
 
 	assert_int_equal(symlink(identities->target, identities->link), 0);
-	assert_int_equal(where_since(f, pid, identities->start_ticks), 0);
+	assert_int_equal(where_since(pid, identities->start_ticks), 0);
 	assert_int_equal(unlink(identities->link), 0);
-	*ret = where_since(f, pid, identities->start_ticks);
+	*ret = where_since(pid, identities->start_ticks);
 	return nm_clock_ns() - before_ns < NM_NSEC_PER_SEC;
 }
 
 /* User and cgroup are cached for a second, and only for the same thread. */
 TEST(a_thread_is_identified_once_a_second)
 {
-	struct fixture *f = *state;
 	struct identities identities;
 	int r;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	begin_identities(f, f->other, &identities);
-	while (!call_twice(f, f->other, &identities, &r))
+	begin_identities(f->other, &identities);
+	while (!call_twice(f->other, &identities, &r))
 		pause_ms(1001);
 	assert_int_equal(r, 0);
-	assert_int_equal(where_since(f, f->other, identities.start_ticks + 1), -ESRCH);
-	assert_int_equal(where_since(f, f->other, identities.start_ticks), -ESRCH);
-	(void)call_twice(f, f->other, &identities, &r);
+	assert_int_equal(where_since(f->other, identities.start_ticks + 1), -ESRCH);
+	assert_int_equal(where_since(f->other, identities.start_ticks), -ESRCH);
+	(void)call_twice(f->other, &identities, &r);
 	pause_ms(1001);
-	assert_int_equal(where_since(f, f->other, identities.start_ticks), -ESRCH);
-	end_identities(f, &identities);
+	assert_int_equal(where_since(f->other, identities.start_ticks), -ESRCH);
+	end_identities(&identities);
 }
 
 TEST(workers_start_before_their_first_call)
 {
-	struct fixture *f = *state;
-
 	open_client(f, LONG_NS);
 	nm_worker_client_start(f->client);
 	for (unsigned i = 0; i < 20000 && workers() < 2; i++)
@@ -513,34 +495,19 @@ TEST(workers_start_before_their_first_call)
 	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
 }
 
-TEST(workers_end_with_their_client)
-{
-	struct fixture *f = *state;
+SCRIPT(workers_end_with_their_client,
+       "client long; where loop other <= 0; where mover other <= 0; workers = 2; end_client")
 
-	open_client(f, LONG_NS);
-	(void)where(f, NM_WORKER_LOOP, f->other, NULL);
-	(void)where(f, NM_WORKER_MOVER, f->other, NULL);
-	assert_int_equal(workers(), 2);
-	nm_worker_client_free(f->client);
-	f->client = NULL;
-	await_no_worker();
-}
-
-TEST(without_a_worker_there_are_no_queries)
+WORD(client_without_worker)
 {
-	struct fixture *f = *state;
 	const struct nm_worker_options options = {.program = "/nonexistent/worker",
 						  .proc_fd = f->proc_fd};
-	struct nm_worker_news news = {0};
-
 	nm_worker_client_new(&options, &f->client);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ENOENT);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ENOENT);
-	assert_true(nm_worker_client_news(f->client, &news));
-	assert_int_equal(news.pid, 0);
-	assert_int_equal(news.error, -ENOENT);
-	assert_false(nm_worker_client_news(f->client, &news));
 }
+
+SCRIPT(without_a_worker_there_are_no_queries,
+       "client_without_worker; where loop self = ENOENT; where loop self = ENOENT; news = 1",
+       "news_pid = 0; news_error = ENOENT; news = 0")
 
 /* ---- limits of queries ---- */
 
@@ -792,8 +759,8 @@ static void *change_hands(void *context)
 #define FOUR_PIECES (UINT64_C(4096) * 4096) /* one page of it is in memory */
 
 /* A job of this kind about a page of a process; a search is longer. */
-static void perform(struct fixture *f, enum nm_worker_act act, pid_t pid, uint64_t start_ticks,
-		    int proc_fd, int socket, void *body, struct nm_worker_outcome *ret)
+static void perform(enum nm_worker_act act, pid_t pid, uint64_t start_ticks, int proc_fd,
+		    int socket, void *body, struct nm_worker_outcome *ret)
 {
 	static struct arguments arguments;
 	uint64_t address = (uintptr_t)f->page;
@@ -815,7 +782,7 @@ static void perform(struct fixture *f, enum nm_worker_act act, pid_t pid, uint64
 }
 
 /* A query about a page of that number while it changes its process. */
-static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *body)
+static void perform_meanwhile(enum nm_worker_act act, void *body)
 {
 	char folder[] = "/tmp/nm-test-XXXXXX", path[64], directory[64];
 	struct nm_worker_outcome outcome;
@@ -829,7 +796,7 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 	assert_int_equal(mkfifo(path, 0600), 0);
 	int proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, change_hands, &change), 0);
-	perform(f, act, getpid(), 1, proc_fd, -1, body, &outcome);
+	perform(act, getpid(), 1, proc_fd, -1, body, &outcome);
 	change.ended = true;
 	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no other reader */
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -845,12 +812,11 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 /* SECURITY: reuse */
 TEST(a_reused_number_gives_no_answer)
 {
-	struct fixture *f = *state;
 	int node;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	perform_meanwhile(f, NM_WORKER_WHERE, &node);
+	perform_meanwhile(NM_WORKER_WHERE, &node);
 }
 
 /* SECURITY: reuse */
@@ -858,26 +824,24 @@ TEST(a_job_names_no_other_process)
 {
 	static const enum nm_worker_act acts[] = {NM_WORKER_MAPPINGS, NM_WORKER_UNITS,
 						  NM_WORKER_RANGES};
-	struct fixture *f = *state;
 	nm_autofree void *body = calloc(1, NM_WORKER_BODY_MOST);
 
 	assert_non_null(body);
 	open_client(f, LONG_NS);
 	require_answers(f);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++)
-		perform_meanwhile(f, acts[i], body);
+		perform_meanwhile(acts[i], body);
 }
 
 /* SECURITY: reuse */
 TEST(pages_of_a_number_that_changed_hands_stay)
 {
-	struct fixture *f = *state;
 	nm_autofree struct nm_units_moved *moved = calloc(1, sizeof(*moved));
 	struct nm_worker_outcome outcome;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	perform(f, NM_WORKER_UNITS, getpid(), 1, f->proc_fd, -1, moved, &outcome);
+	perform(NM_WORKER_UNITS, getpid(), 1, f->proc_fd, -1, moved, &outcome);
 	assert_int_equal(outcome.result, -ESRCH);
 	assert_int_equal(moved->nr_tries, 0);
 	assert_false(moved->outcomes[0].done);
@@ -888,7 +852,6 @@ TEST(a_job_makes_no_call_after_its_client_has_left)
 {
 	static const enum nm_worker_act acts[] = {NM_WORKER_WHERE, NM_WORKER_UNITS,
 						  NM_WORKER_RANGES, NM_WORKER_MAPPINGS};
-	struct fixture *f = *state;
 	nm_autofree void *body = calloc(1, NM_WORKER_BODY_MOST);
 	struct nm_worker_outcome outcome;
 	struct nm_proc_stat stat;
@@ -900,14 +863,12 @@ TEST(a_job_makes_no_call_after_its_client_has_left)
 	assert_int_equal(nm_proc_stat_at(f->proc_fd, "self/stat", &stat), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++) {
-		perform(f, acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body,
-			&outcome);
+		perform(acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body, &outcome);
 		assert_int_equal(outcome.result, 0);
 	}
 	close(ends[0]);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++) {
-		perform(f, acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body,
-			&outcome);
+		perform(acts[i], getpid(), stat.start_ticks, f->proc_fd, ends[1], body, &outcome);
 		assert_int_equal(outcome.result, -ECANCELED);
 	}
 	close(ends[1]);
