@@ -154,7 +154,7 @@ SCRIPT(a_thread_without_a_candidate_does_not_count,
 
 SCRIPT(invalid_and_barred_threads_are_left_alone,
        "fast 10 cpu0 node1 p 1; set samples 0 = 9; still; set samples 0 = 10",
-       "set barred_until 0 = 101; still; set barred_until 0 = 100; set main_node_share 0 = 0.79",
+       "set backoff_until 0 = 101; still; set backoff_until 0 = 100; set main_node_share 0 = 0.79",
        "still; set main_node_share 0 = 0.8; only 0")
 
 SCRIPT(an_invalid_sibling_does_not_make_others_slow,

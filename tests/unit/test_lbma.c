@@ -82,8 +82,8 @@ SCRIPT(losses_of_a_user_do_not_affect_others,
        "set cross_owner_swap = 1; count = 1")
 
 SCRIPT(unmovable_threads_are_not_candidates_or_partners,
-       PAIR("node1", "node0") "set barred_until 1 = 101; still; set barred_until 1 = 0",
-       "set main_node_share 1 = 0.5; still; paper; set barred_until 1 = 101; still")
+       PAIR("node1", "node0") "set backoff_until 1 = 101; still; set backoff_until 1 = 0",
+       "set main_node_share 1 = 0.5; still; paper; set backoff_until 1 = 101; still")
 
 WORD(isolate)
 {

@@ -145,7 +145,7 @@ SCRIPT(refusals_of_all_pages_are_learnt, "set each_page_stays = 1; " AWAY LEARNT
 /* The process is too large, which is known before anything is tried. */
 SCRIPT(memory_beyond_the_limit_is_not_tried,
        "set move_error = EPERM; " AWAY "set max_gb_of_process = 1; set rss_kb 1000 = 2M; run 50s",
-       "moves_away = 0; held_share 1000 = 1")
+       "moves_away = 0; pinned_share 1000 = 1")
 
 /* Its domain has stuck workers: nothing was tried. */
 SCRIPT(waiting_for_a_worker_is_no_refusal,

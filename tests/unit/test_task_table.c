@@ -161,16 +161,16 @@ SCRIPT(test_affinity_that_nobody_may_set,
 /* If pages are sampled, its accesses count, but it stays where its owner has pinned it. */
 SCRIPT(test_pinned_with_pages,
        "set policy = lbma; set page_policy = watch; pin 101 2-3; run 0.5; never_moves 101 = 1",
-       "barred_until 102 = 0; set page_policy = none; run 0.5; is_member 101 = 0")
+       "backoff_until 102 = 0; set page_policy = none; run 0.5; is_managed 101 = 0")
 
 /* Policy "auto" places a process as a whole, so that threads which it must not move count, unless
  * it may move none. */
 SCRIPT(test_all_threads_count_with_auto,
        "set policy = auto; pin 101 2-3; set scheduler 102 = fifo; pin 200 2-3; run 0.5",
        "unmanaged 101 102; only_watched 101 = 1; only_watched 102 = 1; never_moves 101 = 1",
-       "never_moves 102 = 1; only_watched 100 = 0; is_member 200 = 0; pin 100 0-1; idle 10; run "
+       "never_moves 102 = 1; only_watched 100 = 0; is_managed 200 = 0; pin 100 0-1; idle 10; run "
        "0.5",
-       "is_member 101 = 0")
+       "is_managed 101 = 0")
 
 /* ---- the first thread ---- */
 

@@ -156,13 +156,13 @@ TEST(test_any_call_fails)
 /* ---- others ---- */
 
 SCRIPT(test_bar,
-       "run 0.5; bar 101 77; bar 999 77; barred_until 101 = 77; barred_until 102 = 0; run 0.5",
-       "barred_until 101 = 77; bar 101 70; barred_until 101 = 77; bar 101 78; barred_until 101 = "
+       "run 0.5; bar 101 77; bar 999 77; backoff_until 101 = 77; backoff_until 102 = 0; run 0.5",
+       "backoff_until 101 = 77; bar 101 70; backoff_until 101 = 77; bar 101 78; backoff_until 101 = "
        "78")
 
 /* The end of an evaluation does not end a cooldown. */
-SCRIPT(test_hold, "run 0.5; bar 101 77; hold 101 90; hold 999 90; held_until 101 = 90; hold 101 5",
-       "held_until 101 = 5; barred_until 101 = 77")
+SCRIPT(test_hold, "run 0.5; bar 101 77; hold 101 90; hold 999 90; delayed_until 101 = 90; hold 101 5",
+       "delayed_until 101 = 5; backoff_until 101 = 77")
 
 WORD(cpu_4_is_off)
 {
@@ -193,7 +193,7 @@ WORD(affect_earlier)
 /* A decision about a thread does not affect another one with its number. */
 SCRIPT(test_bar_does_not_apply_to_a_reused_number,
        "note_start 101; exit 101; sleep_ms 100; clone 100 101; lost; run 0.5; affect_earlier",
-       "barred_until 101 = 0; held_until 101 = 0; managed 101; pin 101 0-1; recheck_earlier",
+       "backoff_until 101 = 0; delayed_until 101 = 0; managed 101; pin 101 0-1; recheck_earlier",
        "run 0.5; managed 101; recheck 101; run 0.5; unmanaged 101")
 
 /* configure_as 1 8: nodes, CPUs */

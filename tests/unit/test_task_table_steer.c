@@ -63,7 +63,7 @@ SCRIPT(test_attributes_of_small_processes_are_not_read,
 
 SCRIPT(test_observe, "run 0.5; slice observe; run 0.5 10; managed 101; only_watched 101 = 1",
        "never_moves 101 = 1; only_watched 200 = 0; processes_observed = 1; slice on; run 0.5 10",
-       "only_watched 101 = 0; barred_until 101 = 0")
+       "only_watched 101 = 0; backoff_until 101 = 0")
 
 SCRIPT(test_on_includes,
        "include command prog200; configure; run 0.5; unmanaged 101; slice on; run 0.5 10",
