@@ -156,13 +156,13 @@ struct nm_platform_ops {
 	 * process.
 	 */
 	int (*memory_query)(struct nm_platform *platform, const struct nm_memory_query *question,
-			    uint64_t *ret_ticket);
+			    uint64_t *ret_query_id);
 	/* Fetches the answer of a query, once: returns 0, and the caller clears the answer; -EAGAIN
 	 * if it has not arrived yet; -ENOENT if the ticket is unknown. */
-	int (*memory_poll)(struct nm_platform *platform, uint64_t ticket,
+	int (*memory_poll)(struct nm_platform *platform, uint64_t query_id,
 			   struct nm_memory_answer *ret);
 	/* Discards a query and its answer. */
-	void (*memory_cancel)(struct nm_platform *platform, uint64_t ticket);
+	void (*memory_cancel)(struct nm_platform *platform, uint64_t query_id);
 	/*
 	 * A descriptor that is readable when queries or the call of the mover can advance, and the
 	 * function that advances queries: it receives results, and abandons calls that have missed
@@ -279,25 +279,26 @@ NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 #define NM_ANSWER_REST_SHARE 9U
 #define NM_ANSWER_USUAL_NS (100 * NM_NSEC_PER_MSEC)
 
-struct nm_asker;
+struct nm_query_queue;
 
 /* The caller frees it. */
-void nm_asker_new(struct nm_asker **ret);
-void nm_asker_free(struct nm_asker *asker);
-NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
+void nm_queue_new(struct nm_query_queue **ret);
+void nm_queue_free(struct nm_query_queue *queue);
+NM_DEFINE_CLEANUP(struct nm_query_queue, nm_queue_free);
 
 /* These functions implement memory_query, memory_poll and memory_cancel of nm_platform_ops.
- * nm_asker_ask() returns -EAGAIN if the domain has used its quota of NM_QUERIES_MOST. */
-int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
-		 uint64_t *ret_ticket);
-int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
-void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
+ * nm_queue_ask() returns -EAGAIN if the domain has used its quota of NM_QUERIES_MOST. */
+int nm_queue_ask(struct nm_query_queue *queue, const struct nm_memory_query *question,
+		 uint64_t *ret_query_id);
+int nm_queue_take(struct nm_query_queue *queue, uint64_t query_id, struct nm_memory_answer *ret);
+void nm_queue_forget(struct nm_query_queue *queue, uint64_t query_id);
 
 /* Returns the next query, which is in progress from now on; NULL: none waits, or another one is in
  * progress. Queries of domains that have used their time are answered here. */
-const struct nm_memory_query *nm_asker_next(struct nm_asker *asker, uint64_t now_ns);
+const struct nm_memory_query *nm_queue_next(struct nm_query_queue *queue, uint64_t now_ns);
 /* Ends the query in progress, whose answer took answer->took_ns, and takes the answer over. */
-void nm_asker_answer(struct nm_asker *asker, struct nm_memory_answer *answer, uint64_t now_ns);
+void nm_queue_answer(struct nm_query_queue *queue, struct nm_memory_answer *answer,
+		     uint64_t now_ns);
 
 /* ---- lock of the runtime directory ---- */
 

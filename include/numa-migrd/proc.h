@@ -73,10 +73,10 @@ struct nm_proc_status {
 	uint32_t tgid;
 	uint32_t ns_pid;	/* its number in its own PID namespace; 1: init of that namespace */
 	uint64_t hugetlb_bytes; /* HugetlbPages, which no other file of the process counts */
-	uint64_t held_bytes;	/* VmPin and VmLck: memory pinned for devices, or locked */
+	uint64_t pinned_bytes;	/* VmPin and VmLck: memory pinned for devices, or locked */
 	uint64_t shared_bytes;	/* RssShmem, and RssFile beyond NM_PROC_PROGRAM_BYTES; UINT64_MAX:
 				 * not  known */
-	uint64_t barred_mems;	/* nodes below 64, by the kernel's numbers, that Mems_allowed_list
+	uint64_t excluded_mems; /* nodes below 64, by the kernel's numbers, that Mems_allowed_list
 				 * excludes, as bits */
 };
 
@@ -434,15 +434,15 @@ void nm_program_search(struct nm_program_search *search, const char *text, size_
 
 /* Other programs that move some of the same threads or memory, by their command names. */
 
-struct nm_other {
+struct nm_foreign_process {
 	const char *comm; /* at most 15 bytes, as stored by the kernel */
 	bool anyone;	  /* any user may run it */
 	const char *does, *remedy;
 };
 
-typedef void nm_other_found(void *context, const struct nm_other *other, uint32_t pid);
+typedef void nm_foreign_found(void *context, const struct nm_foreign_process *other, uint32_t pid);
 /* Reports each of these programs that runs, by one of its processes, because any user may start
  * many. */
-void nm_others_find(struct nm_platform *platform, nm_other_found *report, void *context);
+void nm_foreign_find(struct nm_platform *platform, nm_foreign_found *report, void *context);
 
 #endif

@@ -15,22 +15,14 @@ struct nm_snap_thread {
 	uint64_t start_ticks;
 	uint64_t adopted_ns; /* a different value means that another program runs in the thread */
 	unsigned process;    /* index into processes */
-	int main_cpu;	     /* -1: did not run */
-	int main_node;	     /* -1: none (did not run, or ran on too many nodes) */
-	double run_share;    /* NaN: not known */
-	uint32_t run_samples;
-	double main_node_share; /* share of them on main_node */
-	double access_total;	/* NaN: not known */
-	double access_samples;	/* number of samples in the window */
-	uint32_t fresh_samples; /* number of samples in this interval */
-	double local_share;	/* share on the node of main_cpu; NaN without accesses */
 	/*
-	 * nr_nodes values each, for the window and for this interval. The snapshot owns them; they
-	 * are never NULL. Accesses to a memory-only node are counted at the CPU node that
-	 * represents it, so that tickets, gate and verdict use the same definition of local.
+	 * As decisions use them: main_node is also -1 if the thread ran on too many nodes, and
+	 * accesses to a memory-only node are counted at the CPU node that represents it, so that
+	 * tickets, gate and verdict use the same definition of local. The snapshot owns `accesses`
+	 * and `fresh`, which are never NULL.
 	 */
-	const double *accesses;
-	const uint32_t *fresh;
+	struct nm_thread_stats stats;
+	double local_share; /* share of accesses on the node of main_cpu; NaN without accesses */
 	int preferred;		      /* node index by the one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* upper limit for destinations */
 	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
@@ -39,13 +31,8 @@ struct nm_snap_thread {
 	bool rests;   /* it does not compute, so that a wake-up may bring it anywhere at any time */
 	bool yields;  /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
-	bool left_alone;   /* for this reason only: see struct nm_member */
-	/* 3DyRM values of this interval (metrics.h); NaN: not known. `intensity` is operations per
-	 * byte of traffic. */
-	double latency, instructions, operations, intensity;
-	double traffic; /* bytes per second from and to DRAM in this interval */
-	uint32_t latency_samples;
-	double recent_latency_samples, recent_latency; /* in the window (metrics.h) */
+	bool left_alone;   /* for this reason only: see struct nm_managed_thread */
+	double intensity;  /* 3DyRM: operations per byte of traffic; NaN: not known */
 	double performance;			       /* P; NaN unless measured */
 	double relative;   /* P̂: P divided by the mean of its process; NaN if that is 0 or not
 			    * known */
@@ -69,7 +56,7 @@ struct nm_snap_process {
 	uint64_t rss_bytes;  /* all of its memory */
 	/* As in struct nm_proc_status (proc.h); shared_bytes and hugetlb_bytes are 0 if shared
 	 * memory may move (pages.also). */
-	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t pinned_bytes, shared_bytes, hugetlb_bytes, excluded_mems;
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* number of managed threads */
@@ -140,10 +127,10 @@ struct nm_snapshot_input {
 	uint64_t interval, time_ns;
 	const struct nm_topology *topology;
 	const struct nm_config *config;
-	const struct nm_figures *figures; /* ascending tid */
-	size_t nr_figures;
-	const struct nm_member *members; /* managed threads only, ascending tid */
-	size_t nr_members;
+	const struct nm_sampled_thread *sampled; /* ascending tid */
+	size_t nr_sampled;
+	const struct nm_managed_thread *managed; /* managed threads only, ascending tid */
+	size_t nr_managed;
 	const double *busy_share; /* per CPU id; NULL or NaN: not known, and such a CPU does not
 				   * count as free */
 	uint32_t kinds;		  /* metrics that are sampled, as in struct nm_metrics_interval */

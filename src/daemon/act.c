@@ -2,7 +2,11 @@
 /* Runs the configured policy, and carries out plans: moves threads, records and reports the result,
  * and handles refusals. */
 #include "daemon.h"
+#include "pipeline.h"
 #include "policy/policy.h"
+#include "report.h"
+#include "report/decision_lines.h"
+#include "stages.h"
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
@@ -45,11 +49,12 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 		if (error == -EAGAIN)
 			continue;
 		if (error == -ESTALE)
-			nm_roster_recheck(pipeline->roster, step->tid, step->start_ticks);
+			nm_tasks_recheck(pipeline->tasks, step->tid, step->start_ticks);
 		if (nm_decision_is_to_home(decision))
-			nm_placement_refused(nm_placement_of(daemon), step->pid, error, now_ns);
+			nm_placement_refused(nm_placement_of(&daemon->pipeline), step->pid, error,
+					     now_ns);
 		else
-			nm_roster_bar(pipeline->roster, step->tid, step->start_ticks, until);
+			nm_tasks_back_off(pipeline->tasks, step->tid, step->start_ticks, until);
 	}
 }
 
@@ -63,7 +68,7 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	bool stay = !daemon->config->rules.paper;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
 	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
-		nm_roster_hold(pipeline->roster, decision->steps[i].tid,
+		nm_tasks_delay(pipeline->tasks, decision->steps[i].tid,
 			       decision->steps[i].start_ticks, until);
 	if (nm_policy_ops(decision->policy)->applied)
 		nm_policy_ops(decision->policy)
@@ -72,8 +77,8 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		const struct nm_page_stage_input page_input = nm_page_input(daemon, snapshot);
 		nm_page_stage_threads_moved(pipeline->pages, &page_input, decision);
 	}
-	for (unsigned i = 0; nm_placement_of(daemon) && i < decision->nr_steps; i++)
-		nm_placement_drawn(nm_placement_of(daemon), decision->steps[i].pid,
+	for (unsigned i = 0; nm_placement_of(&daemon->pipeline) && i < decision->nr_steps; i++)
+		nm_placement_drawn(nm_placement_of(&daemon->pipeline), decision->steps[i].pid,
 				   daemon->tally.intervals);
 	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config, NULL};
 	nm_verifier_add(pipeline->verifier, &input, decision);
@@ -99,8 +104,8 @@ static void assign(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
 {
 	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
-	if (nm_placement_held(nm_placement_of(daemon), step->pid))
-		nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_INFO,
+	if (nm_placement_held(nm_placement_of(&daemon->pipeline), step->pid))
+		nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_INFO,
 			  "Threads of PID %" PRIu32 " (%s) assigned to their nodes: %s", step->pid,
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));
 }
@@ -175,7 +180,8 @@ static void on_pages_decided(void *context, const struct nm_decision *decision)
 
 static void on_pages_unreadable(void *context, const struct nm_page_process *process, int error)
 {
-	nm_report(context, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
+	struct nm_daemon *daemon = context;
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
 		  process->comm, process->pid,
 		  error == -EDQUOT  ? "more memory than pages.max_gb_of_process"
 		  : error == -EFBIG ? "too many mappings, or more than 256 GiB of memory"
@@ -189,8 +195,8 @@ struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,
 	return (struct nm_page_stage_input){
 		.config = daemon->config,
 		.snapshot = snapshot,
-		.placement = nm_placement_of(daemon),
-		.roster = pipeline->roster,
+		.placement = nm_placement_of(&daemon->pipeline),
+		.tasks = pipeline->tasks,
 		.migrations = &pipeline->migrations,
 		.verifier = pipeline->verifier,
 		.feedback = pipeline->feedback,

@@ -7,6 +7,11 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "loop.h"
+#include "pipeline_build.h"
+#include "report.h"
+#include "runtime.h"
+#include "stages.h"
 
 int nm_command_dump(void *context)
 {
@@ -23,11 +28,11 @@ int nm_command_pause(void *context)
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
 	if (daemon->runtime.unrestored == 0)
-		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
+		nm_report(daemon->journal, NM_MESSAGE_PAUSE, LOG_NOTICE,
 			  "Paused: all affinities restored, sampling stopped until numa-migrctl "
 			  "resume");
 	else
-		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_ERR,
+		nm_report(daemon->journal, NM_MESSAGE_PAUSE, LOG_ERR,
 			  "Paused; affinities not restored: %u (resume or stop tries again)",
 			  daemon->runtime.unrestored);
 	return daemon->runtime.unrestored ? -EIO : 0;
@@ -42,7 +47,7 @@ int nm_command_resume(void *context)
 	if (r < 0)
 		return r;
 	daemon->paused = false;
-	nm_report(daemon, NM_MESSAGE_RESUME, LOG_NOTICE, "Resumed");
+	nm_report(daemon->journal, NM_MESSAGE_RESUME, LOG_NOTICE, "Resumed");
 	nm_loop_arm(daemon);
 	return 0;
 }
@@ -52,7 +57,7 @@ int nm_command_release(void *context, uint32_t pid)
 	struct nm_daemon *daemon = context;
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	int r = daemon->paused ? nm_pipeline_open_platform(daemon)
-			       : nm_roster_release(pipeline->roster, pid);
+			       : nm_tasks_release(pipeline->tasks, pid);
 	/* A process that has not been sampled yet is only added to the list. */
 	if (r == (daemon->paused ? 0 : -ESRCH)) {
 		r = nm_released_list_release(daemon->runtime.released, pipeline->platform, pid);
@@ -62,8 +67,8 @@ int nm_command_release(void *context, uint32_t pid)
 		nm_assignments_end_process(pipeline->assignments, pid);
 	}
 	if (r == 0) {
-		nm_runtime_save(daemon);
-		nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_NOTICE,
+		nm_runtime_save(&daemon->runtime, daemon->pipeline.platform, daemon->journal);
+		nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_NOTICE,
 			  "Released PID %" PRIu32 ": not managed until it ends", pid);
 	}
 	if (daemon->paused)
@@ -79,14 +84,14 @@ int nm_command_manage(void *context, uint32_t pid)
 		r = nm_released_list_manage(daemon->runtime.released, daemon->pipeline.platform,
 					    pid);
 	if (r > 0)
-		nm_runtime_save(daemon);
+		nm_runtime_save(&daemon->runtime, daemon->pipeline.platform, daemon->journal);
 	if (daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (r > 0) /* its eligibility is evaluated again */
-		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology,
-				    daemon->config);
+		nm_tasks_configure(daemon->pipeline.tasks, daemon->pipeline.topology,
+				   daemon->config);
 	if (r > 0)
-		nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_NOTICE,
+		nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_NOTICE,
 			  "PID %" PRIu32 " is managed again", pid);
 	return r < 0 ? r : 0;
 }
@@ -126,11 +131,11 @@ static int apply_config(struct nm_daemon *daemon, struct nm_config *config)
 			nm_assignments_clear(daemon->pipeline.assignments);
 			nm_pipeline_reset_performance(daemon);
 		}
-		if (nm_placement_of(daemon))
+		if (nm_placement_of(&daemon->pipeline))
 			nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
 					   config);
 		nm_trial_stage_configure(daemon);
-		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
+		nm_tasks_configure(daemon->pipeline.tasks, daemon->pipeline.topology, config);
 		nm_pipeline_configure_pages(daemon, false);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);
@@ -143,7 +148,8 @@ static int apply_config(struct nm_daemon *daemon, struct nm_config *config)
 
 static void report_unopened(struct nm_daemon *daemon, const char *what, int r)
 {
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "%s: %s; exiting", what, strerror(-r));
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_ERR, "%s: %s; exiting", what,
+		  strerror(-r));
 }
 
 /* Writes as many complete lines as fit. */
@@ -173,13 +179,13 @@ int nm_command_reload(void *context, char *error, size_t size)
 	if (r == 0) {
 		r = apply_config(daemon, config);
 		if (r == 0)
-			nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+			nm_report(daemon->journal, NM_MESSAGE_RELOAD, LOG_NOTICE,
 				  "Configuration reloaded: %s", files.path);
 		else
 			report_unopened(daemon, "Configuration not applied", r);
 	} else {
-		nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, &errors);
-		nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
+		nm_report_config_errors(daemon->journal, NM_MESSAGE_RELOAD_REFUSED, &errors);
+		nm_report(daemon->journal, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
 			  "Reload failed: %s: %s; keeping previous configuration", files.path,
 			  strerror(-r));
 	}
@@ -212,11 +218,11 @@ int nm_command_set_dry_run(void *context, bool wanted)
 	if (r < 0)
 		report_unopened(daemon, wanted ? "Dry run not begun" : "Dry run not ended", r);
 	else if (wanted)
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+		nm_report(daemon->journal, NM_MESSAGE_RELOAD, LOG_NOTICE,
 			  "Dry run: %s; decisions are logged, not carried out",
 			  nm_restoration_text(daemon->runtime.unrestored > 0));
 	else
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Dry run ended: %s",
+		nm_report(daemon->journal, NM_MESSAGE_RELOAD, LOG_NOTICE, "Dry run ended: %s",
 			  daemon->paused ? "decisions will be carried out once the pause ends"
 					 : "decisions are carried out");
 	nm_loop_arm(daemon);

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon.h"
 #include "numa-migrd/file.h"
+#include "runtime.h"
 
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
@@ -67,7 +67,8 @@ static int allow_folder_of(const struct ruleset *ruleset, const char *file, uint
 	return allow(ruleset, dirname(path), access);
 }
 
-static int allow_needed(const struct ruleset *ruleset, const struct nm_daemon *daemon)
+static int allow_needed(const struct ruleset *ruleset, const struct nm_options *options,
+			const struct nm_config *config, int runtime_directory)
 {
 	/* Kernel files; users and groups, also from systemd and sssd; the libraries of these. */
 	static const char *const paths[] = {"/proc", "/sys",   "/etc",	       "/usr",
@@ -79,19 +80,20 @@ static int allow_needed(const struct ruleset *ruleset, const struct nm_daemon *d
 	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(paths); i++)
 		r = allow(ruleset, paths[i], READ);
 	if (r == 0)
-		r = allow_folder_of(ruleset, daemon->options.config.path, READ);
+		r = allow_folder_of(ruleset, options->config.path, READ);
 	if (r == 0)
-		r = allow_folder_of(ruleset, daemon->options.config.parameters, READ);
+		r = allow_folder_of(ruleset, options->config.parameters, READ);
 	if (r == 0)
-		r = add_rule(ruleset, daemon->runtime.directory, WRITE);
+		r = add_rule(ruleset, runtime_directory, WRITE);
 	if (r == 0 && cache)
 		r = allow(ruleset, cache, WRITE);
 	if (r == 0)
-		r = allow_folder_of(ruleset, daemon->config->metrics.file, WRITE);
+		r = allow_folder_of(ruleset, config->metrics.file, WRITE);
 	return r;
 }
 
-int nm_confine(const struct nm_daemon *daemon)
+int nm_confine(const struct nm_options *options, const struct nm_config *config,
+	       int runtime_directory)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0,
 			       LANDLOCK_CREATE_RULESET_VERSION);
@@ -104,7 +106,7 @@ int nm_confine(const struct nm_daemon *daemon)
 	if (fd < 0)
 		return -errno;
 	const struct ruleset ruleset = {.fd = fd, .denied = attributes.handled_access_fs};
-	int r = allow_needed(&ruleset, daemon);
+	int r = allow_needed(&ruleset, options, config, runtime_directory);
 	if (r == 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0 ||
 		       syscall(SYS_landlock_restrict_self, fd, 0) < 0))
 		r = -errno;

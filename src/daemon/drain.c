@@ -2,6 +2,7 @@
 /* Drains the rings: samples go to the metrics and the tables of pages, task events, in their order,
  * to all stages that follow tasks. */
 #include "daemon.h"
+#include "stages.h"
 
 static void update_newest_time(struct nm_daemon *daemon, uint64_t time_ns)
 {
@@ -39,7 +40,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_moves_task_event(pipeline->moves, event);
-	nm_roster_task_event(pipeline->roster, event, now_ns);
+	nm_tasks_task_event(pipeline->tasks, event, now_ns);
 	nm_trial_stage_task_event(daemon, event, now_ns);
 	/* A new program has its memory elsewhere. */
 	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)

@@ -4,6 +4,9 @@
 
 #include "daemon.h"
 #include "numa-migrd/proc.h"
+#include "pipeline.h"
+#include "report.h"
+#include "stages.h"
 
 /* ---- creation and destruction ---- */
 
@@ -13,7 +16,7 @@ static struct nm_home_memory memory_of(struct nm_daemon *daemon)
 	return (struct nm_home_memory){.platform = pipeline->platform,
 				       .topology = pipeline->topology,
 				       .config = daemon->config,
-				       .placement = nm_placement_of(daemon),
+				       .placement = nm_placement_of(&daemon->pipeline),
 				       .mover = pipeline->mover,
 				       .feedback = pipeline->feedback,
 				       .ticked_ns = daemon->last_tick_ns};
@@ -22,10 +25,10 @@ static struct nm_home_memory memory_of(struct nm_daemon *daemon)
 void nm_home_stage_end(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!nm_placement_of(daemon))
+	if (!nm_placement_of(&daemon->pipeline))
 		return;
 	nm_policy_close(&pipeline->policies, NM_POLICY_AUTO);
-	nm_release_mover(daemon, true);
+	nm_release_mover(&daemon->pipeline, true);
 }
 
 /* A process without managed threads has exited, is no longer managed, or runs another program. */
@@ -33,7 +36,7 @@ static void drop_process(void *context, void *state)
 {
 	const struct nm_home_memory memory = memory_of(context);
 	struct nm_home_state *one = state;
-	nm_location_cancel(memory.platform, &one->location.ticket);
+	nm_location_cancel(memory.platform, &one->location.query_id);
 	if (one->pid) /* 0: the cell of a process that was moved */
 		nm_mover_drop(memory.mover, one->pid, true);
 	nm_placement_forget(memory.placement, one);
@@ -64,8 +67,8 @@ static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, ui
 bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, uint64_t begun_ns)
 {
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
-	if (nm_placement_of(daemon))
-		return nm_placement_has_budget(nm_placement_of(daemon), &budget);
+	if (nm_placement_of(&daemon->pipeline))
+		return nm_placement_has_budget(nm_placement_of(&daemon->pipeline), &budget);
 	return budget.unlimited || (double)(budget.own_ns - begun_ns) / (double)NM_NSEC_PER_SEC <
 					   budget.share * budget.interval_s;
 }
@@ -73,32 +76,32 @@ bool nm_home_stage_has_budget(const struct nm_daemon *daemon, uint64_t now_ns, u
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon)
 {
 	struct nm_examination_budget budget = budget_of(daemon, nm_daemon_now_ns(daemon));
-	return nm_placement_must_end_interval(nm_placement_of(daemon), &budget);
+	return nm_placement_must_end_interval(nm_placement_of(&daemon->pipeline), &budget);
 }
 
 int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!nm_placement_of(daemon))
+	if (!nm_placement_of(&daemon->pipeline))
 		return -1;
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
 	bool mover_idle = nm_mover_counts(pipeline->mover).waiting == 0;
-	return nm_placement_examinations_allowed(nm_placement_of(daemon), &budget, mover_idle,
-						 now_ns);
+	return nm_placement_examinations_allowed(nm_placement_of(&daemon->pipeline), &budget,
+						 mover_idle, now_ns);
 }
 
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			      uint64_t now_ns)
 {
-	const struct nm_roster *roster = daemon->pipeline.roster;
-	if (!nm_placement_of(daemon))
+	const struct nm_task_table *tasks = daemon->pipeline.tasks;
+	if (!nm_placement_of(&daemon->pipeline))
 		return;
 	/* The parent's domain stands for a process that is not in the table yet. */
-	uint64_t domain = nm_roster_domain(roster, event->pid);
+	uint64_t domain = nm_tasks_domain(tasks, event->pid);
 	if (nm_placement_is_unknown(domain) && event->kind == NM_TASK_FORK)
-		domain = nm_roster_domain(roster, event->parent_pid);
+		domain = nm_tasks_domain(tasks, event->parent_pid);
 	/* The next threads touch their memory where they run. */
-	if (nm_placement_task_event(nm_placement_of(daemon), event, domain, now_ns))
+	if (nm_placement_task_event(nm_placement_of(&daemon->pipeline), event, domain, now_ns))
 		nm_assignments_end_process(daemon->pipeline.assignments, event->pid);
 }
 
@@ -173,7 +176,7 @@ static bool leave_alone(struct nm_daemon *daemon, const struct nm_home_round *ro
 		if (group->home >= 0 || proposals[i].node < 0 ||
 		    nm_trial_stage_allows(daemon, group->pid))
 			continue;
-		nm_placement_leave_alone(nm_placement_of(daemon), view, i);
+		nm_placement_leave_alone(nm_placement_of(&daemon->pipeline), view, i);
 		any = true;
 	}
 	return any;
@@ -207,7 +210,7 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_placement *placement = nm_placement_of(daemon);
+	struct nm_placement *placement = nm_placement_of(&daemon->pipeline);
 	bool kernel_moves = nm_balances_nodes(daemon->machine.balancing) &&
 			    daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 	bool barred = nm_mover_is_barred(pipeline->mover), dry_run = nm_daemon_is_dry_run(daemon);
@@ -244,13 +247,13 @@ static void add_traffic(const struct nm_daemon *daemon, uint64_t now_ns,
 	if (!source || !nm_source_status(source)->has_dram)
 		return;
 	for (size_t i = 0; i < process->count; i++) {
-		struct nm_figures *figures = &process->figures[i];
+		struct nm_sampled_thread *sampled = &process->sampled[i];
 		uint64_t length_ns = process->times[i].length_ns;
 		length_ns = length_ns < since_ns ? length_ns : since_ns;
 		if ((double)length_ns >= NM_PLACE_MIN_AGE_S / 2 * (double)NM_NSEC_PER_SEC)
-			figures->traffic = (double)nm_metrics_dram_bytes(daemon->pipeline.metrics,
-									 figures->tid) *
-					   (double)NM_NSEC_PER_SEC / (double)length_ns;
+			sampled->stats.traffic = (double)nm_metrics_dram_bytes(
+							 daemon->pipeline.metrics, sampled->tid) *
+						 (double)NM_NSEC_PER_SEC / (double)length_ns;
 	}
 }
 
@@ -264,7 +267,7 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_placement *placement = nm_placement_of(daemon);
+	struct nm_placement *placement = nm_placement_of(&daemon->pipeline);
 	struct nm_process_times process;
 	struct nm_proc_stat leader;
 	int r = nm_proc_stat_of(pipeline->platform, due->pid, due->pid, &leader);
@@ -276,19 +279,19 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 	if (r < 0 || nm_placement_ignores(placement, &process))
 		return r;
 	add_traffic(daemon, now_ns, &process);
-	struct nm_member members[NM_PROCESS_TIMES_MOST];
+	struct nm_managed_thread managed[NM_PROCESS_TIMES_MOST];
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
 		.topology = pipeline->topology,
 		.config = daemon->config,
-		.figures = process.figures,
-		.nr_figures = process.count,
-		.members = members,
+		.sampled = process.sampled,
+		.nr_sampled = process.count,
+		.managed = managed,
 		.busy_share = daemon->machine.load.busy_share,
 	};
-	r = nm_roster_meet(pipeline->roster, process.figures, process.count, now_ns, members,
-			   &input.nr_members);
+	r = nm_tasks_update_process(pipeline->tasks, process.sampled, process.count, now_ns,
+				    managed, &input.nr_managed);
 	if (r == 0)
 		r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0 || snapshot->nr_processes == 0)
@@ -305,12 +308,12 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 {
 	uint64_t before_ns = nm_own_cpu_ns();
 	int r = measure(daemon, one, now_ns, ret);
-	uint64_t domain = nm_roster_domain(daemon->pipeline.roster, one->pid);
+	uint64_t domain = nm_tasks_domain(daemon->pipeline.tasks, one->pid);
 	if (!nm_placement_is_unknown(domain))
 		one->domain = domain;
 	/* In a simulation the cost of the model must not affect decisions. */
 	if (!daemon->options.feed)
-		nm_quota_add(&nm_placement_of(daemon)->quota, one->domain,
+		nm_quota_add(&nm_placement_of(&daemon->pipeline)->quota, one->domain,
 			     (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC);
 	return r;
 }
@@ -338,7 +341,7 @@ void nm_home_stage_examine(struct nm_daemon *daemon)
 	if (most < 0)
 		return;
 	nm_home_collect(&memory, &daemon->tally.homes.pages, &daemon->tally.homes.bytes);
-	nm_roster_ask_programs(daemon->pipeline.roster, now_ns);
+	nm_tasks_ask_programs(daemon->pipeline.tasks, now_ns);
 	/* All are measured before any is decided about, because programs often start together.
 	 * Processes beyond `most`, and failures, are left to the next interval. */
 	for (int done = 0; nm_placement_next_due(memory.placement, now_ns, &one); done++) {
@@ -360,12 +363,12 @@ void nm_home_stage_examine(struct nm_daemon *daemon)
 /* Opens the state of the policy, and returns what its memory needs. */
 static struct nm_home_memory open_placement(struct nm_daemon *daemon)
 {
-	if (!nm_placement_of(daemon)) {
-		nm_open_policy(daemon, NM_POLICY_AUTO);
-		nm_open_mover(daemon);
-		nm_placement_of(daemon)->processes.clear = drop_process;
-		nm_placement_of(daemon)->processes.context = daemon;
-		nm_placement_of(daemon)->spent_ns = nm_own_loop_ns(daemon);
+	if (!nm_placement_of(&daemon->pipeline)) {
+		nm_open_policy(&daemon->pipeline, NM_POLICY_AUTO);
+		nm_open_mover(&daemon->pipeline, daemon->config);
+		nm_placement_of(&daemon->pipeline)->processes.clear = drop_process;
+		nm_placement_of(&daemon->pipeline)->processes.context = daemon;
+		nm_placement_of(&daemon->pipeline)->spent_ns = nm_own_loop_ns(daemon);
 	}
 	return memory_of(daemon);
 }

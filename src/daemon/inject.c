@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "report.h"
+#include "stages.h"
 
 static const char *remedy_of(int error)
 {
@@ -31,7 +33,7 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 	if (value < 0 || r >= 0 || r == before)
 		return;
 	daemon->machine.balancing_unusable = r != -ETIMEDOUT;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "kernel.numa_balancing = 1 refused: %s; %s%s", strerror(-r), remedy_of(r),
 		  nm_injection_failure_effect(daemon));
 }
@@ -99,7 +101,7 @@ bool nm_follow_balancing(struct nm_daemon *daemon)
 	/* Logged once, and when it changes. The first value is not logged if only the daemon moves
 	 * pages. */
 	if (mode != before)
-		nm_report(daemon, NM_MESSAGE_COEXIST, text->priority, "%s", text->message);
+		nm_report(daemon->journal, NM_MESSAGE_COEXIST, text->priority, "%s", text->message);
 	machine->balancing_mode = mode;
 	return text->moves_pages;
 }

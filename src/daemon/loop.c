@@ -5,6 +5,12 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon.h"
+#include "loop.h"
+#include "pipeline_build.h"
+#include "report.h"
+#include "report/control.h"
+#include "runtime.h"
+#include "stages.h"
 
 #define IDLE_WATCHDOG_USEC "180000000"
 
@@ -51,9 +57,9 @@ void nm_loop_on_timer(struct nm_daemon *daemon)
 			nm_pipeline_open_source(daemon);
 		int r = nm_tick(daemon);
 		if (r < 0)
-			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
-				  strerror(-r));
-		nm_runtime_save(daemon);
+			nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING,
+				  "Interval aborted: %s", strerror(-r));
+		nm_runtime_save(&daemon->runtime, daemon->pipeline.platform, daemon->journal);
 		nm_report_summary(daemon);
 	}
 	if (nm_clock_ns() - daemon->reported.composed_ns >= NM_NSEC_PER_SEC / 2)
@@ -68,12 +74,12 @@ static int on_interval(sd_event_source *source, uint64_t due_usec, void *context
 	struct nm_daemon *daemon = context;
 	uint64_t now_usec;
 	(void)source;
-	nm_cost_begin_handler(daemon);
+	nm_cost_begin_handler(&daemon->costs);
 	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) >= 0 &&
 	    now_usec > due_usec && now_usec - due_usec > daemon->tally.late_max_usec)
 		daemon->tally.late_max_usec = now_usec - due_usec;
 	nm_loop_on_timer(daemon);
-	nm_cost_end_handler(daemon);
+	nm_cost_end_handler(&daemon->costs);
 	return 0;
 }
 
@@ -108,9 +114,10 @@ static void on_bus_changed(void *context, int error)
 {
 	struct nm_daemon *daemon = context;
 	if (error == 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "Connected to the system bus");
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "Connected to the system bus");
 	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "Not on the system bus (%s): numa-migrctl cannot connect; retrying "
 			  "(check dbus.service)",
 			  strerror(-error));
@@ -145,7 +152,7 @@ int nm_loop_run(struct nm_daemon *daemon)
 	open_control(daemon);
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);
-	nm_cost_end_handler(daemon);
+	nm_cost_end_handler(&daemon->costs);
 	r = sd_event_loop(daemon->loop.event);
 	(void)sd_notify(0, "STOPPING=1\nSTATUS=Restoring CPU affinities.");
 	return r;

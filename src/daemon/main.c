@@ -10,8 +10,8 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/file.h"
-#include "sample/sample.h"
 #include "options.h"
+#include "sample/sample.h"
 
 #define SERVICE_USER "numa-migrd"
 #define CACHE_FOLDER "/var/cache/numa-migrd"

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "numa-migrd/platform.h"
-#include "sample/sample.h"
 #include "numa-migrd/topology.h"
+#include "sample/sample.h"
 
 struct nm_decision_lines;
 
@@ -19,7 +19,7 @@ struct nm_options {
 		topology;
 	bool check_config, dry_run, restore, version, help, list_events;
 	bool json, no_trial; /* with list_events */
-	const char *pmu; /* entry of the event table to list; NULL: that of this machine */
+	const char *pmu;     /* entry of the event table to list; NULL: that of this machine */
 	/*
 	 * Opens a synthetic machine instead of this one, in tests; NULL: nm_platform_linux_new().
 	 */
@@ -30,6 +30,10 @@ struct nm_options {
 	const struct nm_feed *feed;
 	struct nm_decision_lines *lines; /* output of a simulation; NULL: none */
 };
+
+/* Opens this machine, or the synthetic one of a test. */
+int nm_machine_open_platform(const struct nm_options *asked,
+			     const struct nm_platform_options *options, struct nm_platform **ret);
 
 /*
  * Runs with these options until SIGTERM or SIGINT. Returns the exit status: EXIT_SUCCESS,

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures the cost of the service, and adapts the sampling periods to it. */
 #include "daemon.h"
+#include "pipeline.h"
+#include "report.h"
+#include "stages.h"
 
-void nm_cost_begin_handler(struct nm_daemon *daemon)
+void nm_cost_begin_handler(struct nm_costs *costs)
 {
-	daemon->costs.external_ns += nm_own_cpu_ns() - daemon->costs.handler_end_ns;
+	costs->external_ns += nm_own_cpu_ns() - costs->handler_end_ns;
 }
 
-void nm_cost_end_handler(struct nm_daemon *daemon)
+void nm_cost_end_handler(struct nm_costs *costs)
 {
-	daemon->costs.handler_end_ns = nm_own_cpu_ns();
+	costs->handler_end_ns = nm_own_cpu_ns();
 }
 
 /* Logs only that sampling is reduced, and that this has ended, but not the steps in between. */
@@ -21,13 +24,15 @@ static void report_periods(struct nm_daemon *daemon, double cost_share)
 	daemon->costs.held_back = held_back;
 	double limit = nm_config_sampling_limit(daemon->config);
 	if (held_back && cost_share > limit)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "Sampling reduced: cost %.2f %% of one CPU, its limit is %.2f",
 			  cost_share * 100, limit * 100);
 	else if (held_back)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO, "Sampling reduced: records lost");
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "Sampling reduced: records lost");
 	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO, "Sampling at full rate again");
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "Sampling at full rate again");
 }
 
 #define LOSSES_REPORT_NS (300 * NM_NSEC_PER_SEC)
@@ -39,7 +44,7 @@ static void report_losses(struct nm_daemon *daemon, uint64_t lost)
 	    daemon->last_tick_ns - daemon->costs.losses_reported_ns < LOSSES_REPORT_NS)
 		return;
 	daemon->costs.losses_reported_ns = daemon->last_tick_ns;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_INFO,
 		  "Buffer full, samples lost: %llu; sampling reduced", (unsigned long long)lost);
 }
 
@@ -79,10 +84,10 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
 	costs->counts = status->counts;
 	/* Homes are chosen by the CPUs on which threads run; first touches of memory provide no
 	 * further information. */
-	bool settled = nm_placement_is_settled(nm_placement_of(daemon));
-	nm_source_thin(source, settled || (daemon->config->threads.policy == NM_POLICY_AUTO &&
-					   !nm_config_follows_pages(daemon->config)));
-	nm_source_rest(source, settled);
+	bool stable = nm_placement_is_stable(nm_placement_of(&daemon->pipeline));
+	nm_source_thin(source, stable || (daemon->config->threads.policy == NM_POLICY_AUTO &&
+					  !nm_config_follows_pages(daemon->config)));
+	nm_source_rest(source, stable);
 	if (nm_source_control_cost(source, cost_share))
 		report_periods(daemon, cost_share);
 	nm_report_source_problems(daemon);

@@ -10,14 +10,17 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "pipeline.h"
+#include "report.h"
+#include "report/decision_lines.h"
 
-static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
+static void emit(struct nm_journal *journal, const struct nm_entry *entry)
 {
-	nm_journal_emit(daemon->journal, entry, nm_clock_ns());
+	nm_journal_emit(journal, entry, nm_clock_ns());
 }
 
-void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
-	       ...)
+void nm_report(struct nm_journal *journal, enum nm_message message, int priority,
+	       const char *format, ...)
 {
 	struct nm_entry entry;
 	char text[sizeof(entry.text)];
@@ -28,7 +31,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	va_end(arguments);
 	nm_entry_begin(&entry, message, priority);
 	nm_entry_text(&entry, "%s", text);
-	emit(daemon, &entry);
+	emit(journal, &entry);
 }
 
 /* Everything is tried nevertheless: distributions add functions to older kernels. */
@@ -42,7 +45,7 @@ static void report_old_kernel(struct nm_daemon *daemon)
 	    !nm_kernel_is_too_old(release))
 		return;
 	release[strcspn(release, "\n")] = '\0';
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "Linux %s is older than %d.%d: numa-migrd is not tested with it", release,
 		  NM_KERNEL_MAJOR, NM_KERNEL_MINOR);
 }
@@ -52,7 +55,7 @@ void nm_report_start(struct nm_daemon *daemon)
 	const struct nm_view view = nm_views_of(daemon);
 	struct nm_entry entry;
 	nm_entry_start(&entry, &view, daemon->seed);
-	emit(daemon, &entry);
+	emit(daemon->journal, &entry);
 	report_old_kernel(daemon);
 }
 
@@ -74,7 +77,7 @@ void nm_report_sampling_source(struct nm_daemon *daemon)
 	/* Without a PMU, accesses are page faults; homes are also chosen without them. A working
 	 * sampling.inject would make repeated accesses visible. */
 	if (first_touches)
-		nm_report(daemon, NM_MESSAGE_PROBLEM,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM,
 			  config->threads.policy == NM_POLICY_AUTO ? LOG_NOTICE : LOG_WARNING,
 			  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it "
 			  "to %d",
@@ -84,7 +87,7 @@ void nm_report_sampling_source(struct nm_daemon *daemon)
 				  : "set parameters.sampling.inject",
 			  nm_balancing_with(daemon->machine.balancing, true));
 	else if (!nm_lacks_accesses(daemon))
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "Repeated accesses are sampled again");
 }
 
@@ -93,8 +96,8 @@ void nm_report_source_problems(struct nm_daemon *daemon)
 	size_t count;
 	const struct nm_source_problem *news = nm_source_news(daemon->pipeline.source, &count);
 	for (size_t i = 0; i < count; i++)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, news[i].over ? LOG_NOTICE : LOG_WARNING, "%s",
-			  news[i].text);
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM,
+			  news[i].over ? LOG_NOTICE : LOG_WARNING, "%s", news[i].text);
 }
 
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -110,12 +113,13 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	reported->missing = snapshot->missing;
 	reported->performance = performance;
 	nm_entry_performance(&entry, performance, snapshot);
-	emit(daemon, &entry);
+	emit(daemon->journal, &entry);
 }
 
-static void report_other(void *context, const struct nm_other *other, uint32_t pid)
+static void report_foreign(void *context, const struct nm_foreign_process *other, uint32_t pid)
 {
-	nm_report(context, NM_MESSAGE_COEXIST, LOG_WARNING, "%s (PID %u) is running: %s; %s",
+	struct nm_journal *journal = context;
+	nm_report(journal, NM_MESSAGE_COEXIST, LOG_WARNING, "%s (PID %u) is running: %s; %s",
 		  other->comm, pid, other->does, other->remedy);
 }
 
@@ -126,7 +130,7 @@ void nm_report_workers(struct nm_daemon *daemon)
 	struct nm_entry entry;
 	while (platform->ops->worker_news && platform->ops->worker_news(platform, &news)) {
 		nm_entry_worker(&entry, &news);
-		emit(daemon, &entry);
+		emit(daemon->journal, &entry);
 	}
 }
 
@@ -135,10 +139,10 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 	if (nm_topology_is_single(daemon->pipeline.topology))
 		return;
 	if (nm_balances_nodes(daemon->machine.balancing))
-		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
+		nm_report(daemon->journal, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->machine.balancing);
-	nm_others_find(daemon->pipeline.platform, report_other, daemon);
+	nm_foreign_find(daemon->pipeline.platform, report_foreign, daemon->journal);
 }
 
 /* Logs the events of moves. A thread whose affinity another program has set is released here. That
@@ -158,32 +162,32 @@ void nm_report_move(void *context, const struct nm_move_event *event)
 		nm_assignments_missed(pipeline->assignments, event->tid, event->start_ticks);
 		return;
 	}
-	if (event->kind == NM_MOVE_FOREIGN && pipeline->roster)
-		nm_roster_give_back(pipeline->roster, event->tid, event->start_ticks);
-	if (event->kind == NM_MOVE_INHERITED && pipeline->roster)
-		nm_roster_recheck(pipeline->roster, event->tid, event->start_ticks);
+	if (event->kind == NM_MOVE_FOREIGN && pipeline->tasks)
+		nm_tasks_give_back(pipeline->tasks, event->tid, event->start_ticks);
+	if (event->kind == NM_MOVE_INHERITED && pipeline->tasks)
+		nm_tasks_recheck(pipeline->tasks, event->tid, event->start_ticks);
 	nm_entry_move(&entry, event);
-	if (pipeline->roster)
-		entry.domain = nm_roster_domain(pipeline->roster, event->pid);
-	emit(daemon, &entry);
+	if (pipeline->tasks)
+		entry.domain = nm_tasks_domain(pipeline->tasks, event->pid);
+	emit(daemon->journal, &entry);
 }
 
-void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
+void nm_report_config_errors(struct nm_journal *journal, enum nm_message message,
 			     const struct nm_config_errors *errors)
 {
 	for (size_t i = 0; i < errors->count; i++)
-		nm_report(daemon, message, LOG_ERR, "%s", errors->text[i]);
+		nm_report(journal, message, LOG_ERR, "%s", errors->text[i]);
 }
 
 void nm_report_config_warnings(struct nm_daemon *daemon)
 {
 	char error[256];
 	for (size_t i = 0; i < daemon->config->warnings.count; i++)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s",
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s",
 			  daemon->config->warnings.text[i]);
 	if (daemon->config->threads.policy == NM_POLICY_KMAF &&
 	    nm_kmaf_check(NULL, error, sizeof(error)) < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Policy kmaf needs the library Scotch (%s): install it, or set another "
 			  "threads.policy",
 			  error);
@@ -213,8 +217,8 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	struct nm_entry entry;
 	nm_lines_decision(daemon->options.lines, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
-	entry.domain = nm_roster_domain(daemon->pipeline.roster, decision->steps[0].pid);
-	emit(daemon, &entry);
+	entry.domain = nm_tasks_domain(daemon->pipeline.tasks, decision->steps[0].pid);
+	emit(daemon->journal, &entry);
 	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
 }
 
@@ -225,7 +229,7 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 	struct nm_entry entry;
 	nm_lines_verdict(daemon->options.lines, verdict);
 	nm_entry_verdict(&entry, &context, verdict);
-	emit(daemon, &entry);
+	emit(daemon->journal, &entry);
 	nm_history_judge(&daemon->history, verdict, &entry);
 }
 
@@ -233,7 +237,7 @@ void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *
 			const struct nm_home_action *action, const char *why)
 {
 	nm_lines_home_end(daemon->options.lines, action);
-	nm_report(daemon, NM_MESSAGE_AFFINITY, LOG_INFO,
+	nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_INFO,
 		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, action->pid,
 		  daemon->pipeline.topology->nodes[action->home].os_id, why, action->id);
 }
@@ -262,7 +266,7 @@ void nm_report_summary(struct nm_daemon *daemon)
 		    (summary == NM_SUMMARY_PAGES && !view.pages))
 			continue;
 		nm_entry_summary(&entry, &statistics, summary, suppressed);
-		emit(daemon, &entry);
+		emit(daemon->journal, &entry);
 	}
 }
 
@@ -303,12 +307,12 @@ static void write_file(struct nm_daemon *daemon)
 
 	/* Logged when a problem begins and when it ends. */
 	if (r < 0 && !exporter->write_failed)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "metrics.file %s not written: %s; retrying every %g s", exporter->path,
 			  strerror(-r), EXPORT_S);
 	else if (r == 0 && exporter->write_failed)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "metrics.file %s written again",
-			  exporter->path);
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "metrics.file %s written again", exporter->path);
 	exporter->write_failed = r < 0;
 }
 
@@ -342,13 +346,13 @@ void nm_exporter_tick(struct nm_daemon *daemon)
 /* ---- the sources of what is shown ---- */
 
 void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		     const struct nm_figures *figures, size_t nr_figures)
+		     const struct nm_sampled_thread *sampled, size_t nr_sampled)
 {
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	double *served = nm_must(calloc(nr_nodes, sizeof(*served)));
-	for (size_t i = 0; i < nr_figures; i++)
-		for (unsigned k = 0; isfinite(figures[i].access_total) && k < nr_nodes; k++)
-			served[k] += figures[i].accesses[k];
+	for (size_t i = 0; i < nr_sampled; i++)
+		for (unsigned k = 0; isfinite(sampled[i].stats.access_total) && k < nr_nodes; k++)
+			served[k] += sampled[i].stats.accesses[k];
 	nm_views_clear(daemon);
 	daemon->views = (struct nm_views){snapshot, served};
 }
@@ -383,15 +387,15 @@ struct nm_view nm_views_of(const struct nm_daemon *daemon)
 		.nr_cpus = daemon->machine.load.nr_cpus,
 		.snapshot = daemon->views.snapshot,
 		.served = daemon->views.served,
-		.roster = pipeline->roster,
+		.tasks = pipeline->tasks,
 		.moves = pipeline->moves,
 		.assignments = pipeline->assignments,
 		.memory = pipeline->memory,
 		.pages = pipeline->pages,
 		.balancing_mode = daemon->machine.balancing_mode,
 		.migrations = &pipeline->migrations,
-		.placement = nm_placement_of(daemon),
-		.balancer = nm_balancer_of(daemon),
+		.placement = nm_placement_of(&daemon->pipeline),
+		.balancer = nm_balancer_of(&daemon->pipeline),
 		.trial = daemon->trial.group,
 		.trial_cause = daemon->trial.cause,
 	};

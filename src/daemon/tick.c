@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "pipeline_build.h"
+#include "report.h"
+#include "report/decision_lines.h"
+#include "stages.h"
 
 /* ---- metrics ---- */
 
@@ -27,7 +31,7 @@ static const struct nm_source_status *source_status(const struct nm_daemon *daem
 }
 
 static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
-			  const struct nm_figures **ret)
+			  const struct nm_sampled_thread **ret)
 {
 	const struct nm_source_status *status = source_status(daemon);
 	double half_life_ns = daemon->config->rules.history_s * (double)NM_NSEC_PER_SEC;
@@ -57,7 +61,7 @@ static void report_bar(struct nm_daemon *daemon)
 	const char *bar = nm_moves_bar(daemon->pipeline.moves);
 	if (bar == daemon->reported.move_bar)
 		return;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, bar ? LOG_WARNING : LOG_NOTICE, "%s%s",
+	nm_report(daemon->journal, NM_MESSAGE_PROBLEM, bar ? LOG_WARNING : LOG_NOTICE, "%s%s",
 		  bar ? "No threads moved: " : "Threads are moved again", bar ? bar : "");
 	daemon->reported.move_bar = bar;
 }
@@ -81,8 +85,8 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	return r;
 }
 
-static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, size_t nr_figures,
-		  uint64_t now_ns, uint64_t interval_ns)
+static int decide(struct nm_daemon *daemon, const struct nm_sampled_thread *sampled,
+		  size_t nr_sampled, uint64_t now_ns, uint64_t interval_ns)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan rollbacks = {0};
@@ -92,8 +96,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.time_ns = now_ns,
 		.topology = pipeline->topology,
 		.config = daemon->config,
-		.figures = figures,
-		.nr_figures = nr_figures,
+		.sampled = sampled,
+		.nr_sampled = nr_sampled,
 		.busy_share = daemon->machine.load.busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
 		.had_latencies = pipeline->latency_seen &&
@@ -101,7 +105,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 					 LATENCY_MEMORY_INTERVALS,
 		.kernel_balances = nm_balances_nodes(daemon->machine.balancing),
 	};
-	input.nr_members = nm_roster_members(pipeline->roster, &input.members);
+	input.nr_managed = nm_tasks_managed(pipeline->tasks, &input.managed);
 
 	nm_views_clear(daemon); /* before the next one is built, because they are large */
 	int r = nm_snapshot_build(&input, &snapshot);
@@ -113,10 +117,10 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (snapshot->has_latencies)
 		pipeline->latency_seen = daemon->tally.intervals;
 	daemon->tally.local_share = nm_snapshot_local_share(snapshot);
-	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
+	nm_placement_mark_homes(nm_placement_of(&daemon->pipeline), snapshot);
 	bool may_propose = nm_apply_feedback(daemon, snapshot);
 	nm_judge(daemon, snapshot, &rollbacks);
-	nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
+	nm_balance_stage_tick(pipeline, daemon->config, daemon->journal, snapshot);
 	nm_act(daemon, snapshot, &rollbacks);
 	nm_home_stage_tick(daemon, snapshot, interval_ns);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
@@ -125,19 +129,19 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0 && pipeline->pages) {
 		struct nm_page_stage_input pages = nm_page_input(daemon, snapshot);
 		pages.interval_ns = interval_ns;
-		pages.figures = figures;
-		pages.nr_figures = nr_figures;
+		pages.sampled = sampled;
+		pages.nr_sampled = nr_sampled;
 		pages.may_move = nm_follow_balancing(daemon);
 		nm_page_stage_tick(pipeline->pages, &pages);
 	}
-	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);
+	nm_views_update(daemon, NM_TAKE(snapshot), sampled, nr_sampled);
 	return r;
 }
 
 int nm_tick(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	const struct nm_figures *figures = NULL;
+	const struct nm_sampled_thread *sampled = NULL;
 
 	if (daemon->paused)
 		return 0;
@@ -162,13 +166,13 @@ int nm_tick(struct nm_daemon *daemon)
 	nm_machine_read_balancing(daemon);
 	nm_cpu_load_read(&daemon->machine.load, pipeline->platform, pipeline->topology->nr_cpus);
 
-	int count = close_interval(daemon, interval_ns, &figures);
+	int count = close_interval(daemon, interval_ns, &sampled);
 	if (count < 0)
 		return count;
-	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
-	nm_trial_stage_tick(daemon, figures, (size_t)count, now_ns);
+	int r = nm_tasks_update(pipeline->tasks, sampled, (size_t)count, now_ns);
+	nm_trial_stage_tick(daemon, sampled, (size_t)count, now_ns);
 	if (r == 0)
-		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
+		r = decide(daemon, sampled, (size_t)count, now_ns, interval_ns);
 	update_moves(daemon, now_ns);
 	if (pipeline->memory)
 		nm_memory_update(pipeline->memory);

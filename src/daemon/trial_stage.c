@@ -6,6 +6,9 @@
 #include <time.h>
 
 #include "daemon.h"
+#include "pipeline.h"
+#include "report.h"
+#include "stages.h"
 
 /* Processes whose window is over are looked at once in this number of intervals, in case the record
  * of their exit was lost. */
@@ -21,15 +24,16 @@ bool nm_trial_stage_allows(void *context, uint32_t pid)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_trial *group = daemon->trial.group;
-	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
+	struct nm_process *process = nm_tasks_process(daemon->pipeline.tasks, pid);
 	struct nm_process_usage usage;
 	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	/* In a dry run nothing is carried out for either arm. */
 	if (!process || nm_daemon_is_dry_run(daemon) || !nm_trial_is_on(group, now_ns))
 		return true;
 	enum nm_trial_answer answer = nm_trial_answer(group, pid, process->start_ticks, now_ns);
-	if (answer == NM_TRIAL_UNKNOWN && nm_process_read_usage(daemon->pipeline.platform, pid,
-								process->start_ticks, &usage) == 0) {
+	if (answer == NM_TRIAL_UNKNOWN &&
+	    nm_process_read_usage(daemon->pipeline.platform, pid, process->start_ticks, &usage) ==
+		    0) {
 		const struct nm_trial_candidate one = {
 			.pid = pid,
 			.parent = usage.parent,
@@ -72,7 +76,9 @@ static void read_process(struct nm_daemon *daemon, uint32_t pid, uint64_t start_
 		nm_trial_read(group, pid, usage.cpu_ns);
 	/* Policy "auto" has measured it in the last interval. */
 	const struct nm_home_state *state =
-		nm_placement_of(daemon) ? nm_home_state_find(nm_placement_of(daemon), pid) : NULL;
+		nm_placement_of(&daemon->pipeline)
+			? nm_home_state_find(nm_placement_of(&daemon->pipeline), pid)
+			: NULL;
 	if (state)
 		nm_trial_observe(group, pid,
 				 &(struct nm_trial_conditions){.ran_s = state->run_s,
@@ -86,7 +92,7 @@ static void read_process(struct nm_daemon *daemon, uint32_t pid, uint64_t start_
 static void on_window_over(void *context, uint32_t pid)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
+	struct nm_process *process = nm_tasks_process(daemon->pipeline.tasks, pid);
 	if (process)
 		process->left_alone = false;
 }
@@ -97,7 +103,7 @@ static void apply_bar(struct nm_daemon *daemon, const struct nm_trial_program *p
 		      uint64_t now_ns)
 {
 	struct nm_process *const *processes;
-	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
+	size_t count = nm_tasks_processes(daemon->pipeline.tasks, &processes);
 	for (size_t i = 0; i < count; i++) {
 		struct nm_process *process = processes[i];
 		enum nm_trial_answer answer = nm_trial_answer(daemon->trial.group, process->pid,
@@ -114,7 +120,7 @@ static void apply_bar(struct nm_daemon *daemon, const struct nm_trial_program *p
 static void leave_nothing_alone(struct nm_daemon *daemon)
 {
 	struct nm_process *const *processes;
-	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
+	size_t count = nm_tasks_processes(daemon->pipeline.tasks, &processes);
 	for (size_t i = 0; i < count; i++)
 		processes[i]->left_alone = false;
 }
@@ -124,7 +130,7 @@ static void follow_bars(struct nm_daemon *daemon, uint64_t now_ns)
 	const struct nm_trial_program *program;
 	while ((program = nm_trial_next_loss(daemon->trial.group))) {
 		apply_bar(daemon, program, now_ns);
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+		nm_report(daemon->journal, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "%s left alone for %.0f d: %.0f %% more %s when managed", program->comm,
 			  round((double)(program->barred_until_ns - now_ns) / (86400.0 * 1e9)),
 			  100 * expm1(program->loss),
@@ -162,8 +168,8 @@ static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
 	}
 }
 
-void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
-			 uint64_t now_ns)
+void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_sampled_thread *sampled,
+			 size_t count, uint64_t now_ns)
 {
 	struct nm_trial *group = daemon->trial.group;
 	/* First touches alone would show that all accesses are local. */
@@ -179,7 +185,7 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 		return;
 	}
 	if (sees)
-		nm_trial_observe_threads(group, figures, count, daemon->pipeline.topology);
+		nm_trial_observe_threads(group, sampled, count, daemon->pipeline.topology);
 	read_processes(daemon, now_ns);
 	nm_trial_end_windows(group, now_ns, on_window_over, daemon);
 	follow_bars(daemon, now_ns);
@@ -195,7 +201,7 @@ static void report_end(struct nm_daemon *daemon, const char *cause)
 	daemon->trial.cause = cause;
 	(void)nm_trial_result(daemon->trial.group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found);
 	nm_trial_describe(&found, result, sizeof(result));
-	nm_report(daemon, NM_MESSAGE_TRIAL, LOG_NOTICE, "Trial ended%s%s%s: %s",
+	nm_report(daemon->journal, NM_MESSAGE_TRIAL, LOG_NOTICE, "Trial ended%s%s%s: %s",
 		  cause ? " early (" : "", cause ? cause : "", cause ? ")" : "", result);
 }
 
@@ -244,7 +250,7 @@ int nm_trial_stage_begin(struct nm_daemon *daemon, uint32_t minutes, double perc
 	nm_trial_raise(group, percent / 100, now_ns, duration_ns);
 	daemon->trial.running = true;
 	daemon->trial.cause = NULL;
-	nm_report(daemon, NM_MESSAGE_TRIAL, LOG_NOTICE,
+	nm_report(daemon->journal, NM_MESSAGE_TRIAL, LOG_NOTICE,
 		  "Trial: %g %% of the processes left alone for %" PRIu32
 		  " min, drawn in the first %" PRIu32,
 		  percent, minutes, minutes - NM_TRIAL_WINDOW_MINUTES);

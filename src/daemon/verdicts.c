@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the verdicts on earlier moves. */
 #include "daemon.h"
+#include "pipeline.h"
+#include "report.h"
+#include "stages.h"
 
 /* Leaves a thread alone for some time. */
 static void bar(struct nm_daemon *daemon, uint32_t tid, uint64_t start_ticks, unsigned times)
 {
-	nm_roster_bar(daemon->pipeline.roster, tid, start_ticks,
-		      daemon->tally.intervals + daemon->config->rules.cooldown * times);
+	nm_tasks_back_off(daemon->pipeline.tasks, tid, start_ticks,
+			  daemon->tally.intervals + daemon->config->rules.cooldown * times);
 }
 
 /* The next placement would move other threads to those that were rolled back, or these back again.
@@ -35,7 +38,7 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	daemon->tally.verdicts[kind]++;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks,
+		nm_tasks_delay(daemon->pipeline.tasks, thread->tid, thread->start_ticks,
 			       daemon->tally.intervals);
 		if (nm_verdict_bars(verdict, thread,
 				    nm_assignments_has(daemon->pipeline.assignments, thread->tid,
@@ -58,7 +61,7 @@ bool nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	struct nm_feedback_result result;
 	enum nm_thread_policy policy = nm_drawing_policy(daemon->config, snapshot);
 	const struct nm_policy_ops *ops = nm_policy_ops(policy);
-	nm_open_policy(daemon, policy);
+	nm_open_policy(&daemon->pipeline, policy);
 	if (nm_policy_is_by(policy, NM_BY_PERFORMANCE))
 		nm_report_locality(daemon, snapshot);
 	if (ops->follow)

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "daemon.h"
+#include "loop.h"
+#include "stages.h"
 
 #define USEC_PER_SEC 1000000.0
 #define IDLE_WAKEUP_S 60.0
@@ -81,21 +83,22 @@ static int on_moves(sd_event_source *source, uint64_t usec, void *context)
 	if (daemon->paused)
 		return 0;
 	struct nm_platform *platform = daemon->pipeline.platform;
-	nm_cost_begin_handler(daemon);
+	nm_cost_begin_handler(&daemon->costs);
 	nm_moves_poll(daemon->pipeline.moves, platform->ops->now_ns(platform));
 	arm_others(daemon);
-	nm_cost_end_handler(daemon);
+	nm_cost_end_handler(&daemon->costs);
 	return 0;
 }
 
 static int on_ring(sd_event_source *source, int fd, uint32_t events, void *context)
 {
+	struct nm_daemon *daemon = context;
 	(void)source;
 	(void)fd;
 	(void)events;
-	nm_cost_begin_handler(context);
-	nm_drain(context);
-	nm_cost_end_handler(context);
+	nm_cost_begin_handler(&daemon->costs);
+	nm_drain(daemon);
+	nm_cost_end_handler(&daemon->costs);
 	return 0;
 }
 

@@ -16,7 +16,7 @@ static int check_process(struct nm_mover *mover)
 
 	if (work->checked_ns && now - work->checked_ns < CHECK_NS)
 		return 0;
-	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks,
+	int directory = nm_cache_open(mover->platform, work->batch->pid, work->batch->start_ticks,
 				      &work->tid, &work->tid_ticks);
 	if (directory < 0)
 		return directory;
@@ -30,19 +30,19 @@ static int check_process(struct nm_mover *mover)
 static int look_up(struct nm_mover *mover, uint64_t now)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
-	struct nm_known_entry *entry = nm_known_ask(&mover->known, batch->pid, batch->start_ticks,
-						    batch->domain, now, NULL);
+	struct nm_cached_mappings *entry = nm_cache_ask(
+		&mover->cache, batch->pid, batch->start_ticks, batch->domain, now, NULL);
 
-	mover->work.known = entry;
+	mover->work.cache = entry;
 	if (!entry)
 		return -ESTALE;
-	if (nm_known_holds(entry, now))
+	if (nm_cache_holds(entry, now))
 		return 0;
-	if (nm_known_rests(entry, now))
+	if (nm_cache_rests(entry, now))
 		return entry->error ? entry->error : -ESTALE;
-	if (!nm_known_may_begin(&mover->known, entry))
+	if (!nm_cache_may_begin(&mover->cache, entry))
 		return -ESTALE;
-	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
+	return entry->reading || nm_cache_has_room(&mover->cache, now, entry) ? -EAGAIN : -ESTALE;
 }
 
 /* ---- jobs ---- */
@@ -50,7 +50,7 @@ static int look_up(struct nm_mover *mover, uint64_t now)
 int nm_mover_read(struct nm_mover *mover)
 {
 	mover->job.kind = NM_JOB_READS;
-	return nm_known_begin(&mover->known, mover->work.known, mover->platform,
+	return nm_cache_begin(&mover->cache, mover->work.cache, mover->platform,
 			      &mover->rules.maps);
 }
 
@@ -67,7 +67,7 @@ static void add_results(struct nm_mover *mover)
 	batch->calls += counts->calls - before->calls;
 	batch->call_ns += counts->call_ns - before->call_ns;
 	if (mover->work.lacks)
-		nm_known_lacks(mover->work.known);
+		nm_cache_lacks(mover->work.cache);
 }
 
 static bool is_done(struct nm_page_batch *batch)
@@ -106,10 +106,10 @@ int nm_batch_step(struct nm_mover *mover)
 /* The first turn of reading may be sufficient; otherwise later turns continue it. */
 int nm_batch_read(struct nm_mover *mover, int r)
 {
-	struct nm_known_entry *known = mover->work.known;
+	struct nm_cached_mappings *cache = mover->work.cache;
 
-	mover->work.held_ns = known->held_ns;
-	known->had = r != -EAGAIN;
+	mover->work.held_ns = cache->held_ns;
+	cache->had = r != -EAGAIN;
 	if (r < 0)
 		return r == -EAGAIN ? -ESTALE : r;
 	return begin_move(mover);

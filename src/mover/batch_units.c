@@ -63,7 +63,7 @@ static bool make_unit(struct nm_mover *mover, const struct nm_page_step *step,
 	if (step->to < 0 || (unsigned)step->to >= nr_nodes || step->from >= (int)nr_nodes)
 		return false;
 	const struct nm_mapping *mapping =
-		nm_known_find(mover->work.known, step->address, step->bytes);
+		nm_cache_find(mover->work.cache, step->address, step->bytes);
 	if (!mapping || mapping->rule == NM_MAPS_UNKNOWN || !has_shape(step, mapping)) {
 		mover->work.lacks = true;
 		return false;
@@ -118,7 +118,7 @@ static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run
 {
 	unsigned nr_nodes = mover->rules.nr_nodes;
 	uint64_t address = run->address + page * NM_SMALL_PAGE, left = run->pages - page;
-	const struct nm_mapping *mapping = nm_known_find(mover->work.known, address, NM_SMALL_PAGE);
+	const struct nm_mapping *mapping = nm_cache_find(mover->work.cache, address, NM_SMALL_PAGE);
 
 	if (!mapping)
 		return 1;

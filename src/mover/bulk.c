@@ -28,7 +28,7 @@ static bool is_searched(const struct nm_mover *mover, const struct nm_mapping *m
 /* Selects ranges with pages of one kind from batch->next on. */
 static void choose_ranges(struct nm_mover *mover)
 {
-	const struct nm_mappings *all = mover->work.known->ready;
+	const struct nm_mappings *all = mover->work.cache->ready;
 	struct nm_ranges_order *order = &mover->job.ranges;
 	uint64_t next = mover->work.batch->next;
 

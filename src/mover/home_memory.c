@@ -17,19 +17,19 @@
 void nm_home_locate(const struct nm_home_memory *memory, struct nm_home_state *state,
 		    bool kernel_moves, uint64_t now_ns)
 {
-	uint64_t *ticket = &state->location.ticket;
+	uint64_t *query_id = &state->location.query_id;
 	unsigned nr_nodes = memory->topology->nr_nodes;
-	if (*ticket) {
+	if (*query_id) {
 		nm_autofree double *pages = nm_must(calloc(2 * (size_t)nr_nodes, sizeof(*pages)));
 		bool shared_moves = memory->config->pages.also & NM_ALSO_SHARED;
 		struct nm_location location = {.pages = pages,
 					       .staying = shared_moves ? pages : pages + nr_nodes};
-		if (nm_location_poll(memory->platform, memory->topology, ticket, &location) == 0)
+		if (nm_location_poll(memory->platform, memory->topology, query_id, &location) == 0)
 			nm_home_state_answer(state, memory->topology, &location);
 	}
 	if (nm_home_state_must_query(state, kernel_moves, now_ns))
 		(void)nm_location_query(memory->platform, state->pid, state->start_ticks,
-					state->anon_bytes + state->shared_bytes, ticket);
+					state->anon_bytes + state->shared_bytes, query_id);
 }
 
 /* ---- memory of nodes ---- */

@@ -12,21 +12,21 @@
 #define ANSWER_INTERVALS 10U /* time limit of an answer for policy "balance" */
 
 int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
-		      uint64_t bytes, uint64_t *ret_ticket)
+		      uint64_t bytes, uint64_t *ret_query_id)
 {
 	const struct nm_memory_query query = {
 		.kind = bytes > WHOLE_MAX_BYTES ? NM_MEMORY_QUERY_PAGES : NM_MEMORY_QUERY_NUMA_MAPS,
 		.pid = pid,
 		.start_ticks = start_ticks,
 	};
-	return platform->ops->memory_query(platform, &query, ret_ticket);
+	return platform->ops->memory_query(platform, &query, ret_query_id);
 }
 
-void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket)
+void nm_location_cancel(struct nm_platform *platform, uint64_t *query_id)
 {
-	if (*ticket)
-		platform->ops->memory_cancel(platform, *ticket);
-	*ticket = 0;
+	if (*query_id)
+		platform->ops->memory_cancel(platform, *query_id);
+	*query_id = 0;
 }
 
 /* Too small a sample counts as no pages. */
@@ -43,13 +43,13 @@ static void add_pages(const struct nm_topology *topology, const uint64_t *by_num
 }
 
 int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
-		     uint64_t *ticket, struct nm_location *ret)
+		     uint64_t *query_id, struct nm_location *ret)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r = platform->ops->memory_poll(platform, *ticket, &answer);
+	int r = platform->ops->memory_poll(platform, *query_id, &answer);
 	if (r == -EAGAIN)
 		return r;
-	*ticket = 0;
+	*query_id = 0;
 	if (r < 0 || answer.result < 0)
 		return r < 0 ? r : answer.result;
 	const struct nm_node_pages *pages = answer.pages;
@@ -70,17 +70,17 @@ static bool take_answer(struct nm_platform *platform, struct nm_balancer *balanc
 {
 	struct nm_balancer_query *query = &balancer->query;
 	unsigned nr_nodes = balancer->topology->nr_nodes;
-	if (!query->ticket)
+	if (!query->query_id)
 		return true;
 	nm_autofree double *pages = nm_must(calloc(2 * (size_t)nr_nodes, sizeof(*pages)));
 	struct nm_location location = {.pages = pages, .staying = pages + nr_nodes};
-	int r = nm_location_poll(platform, balancer->topology, &query->ticket, &location);
+	int r = nm_location_poll(platform, balancer->topology, &query->query_id, &location);
 	if (r == -EAGAIN && snapshot->interval - query->interval < ANSWER_INTERVALS)
 		return false;
 	if (r == 0)
 		nm_balancer_set_pages(balancer, query->pid, query->start_ticks, pages,
 				      snapshot->time_ns);
-	nm_location_cancel(platform, &query->ticket);
+	nm_location_cancel(platform, &query->query_id);
 	return true;
 }
 
@@ -88,14 +88,15 @@ void nm_balancer_locate(struct nm_platform *platform, struct nm_balancer *balanc
 			const struct nm_snapshot *snapshot, bool due)
 {
 	struct nm_residence *next = NULL;
-	uint64_t ticket = 0;
-	if (!due && !balancer->query.ticket)
+	uint64_t query_id = 0;
+	if (!due && !balancer->query.query_id)
 		return;
 	nm_balancer_follow_pages(balancer, snapshot);
 	if (take_answer(platform, balancer, snapshot) && due)
 		next = nm_balancer_next_query(balancer, snapshot->time_ns);
 	if (!next)
 		return;
-	int r = nm_location_query(platform, next->pid, next->start_ticks, next->rss_bytes, &ticket);
-	nm_balancer_note_query(balancer, next, ticket, r, snapshot);
+	int r = nm_location_query(platform, next->pid, next->start_ticks, next->rss_bytes,
+				  &query_id);
+	nm_balancer_note_query(balancer, next, query_id, r, snapshot);
 }

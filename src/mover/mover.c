@@ -44,7 +44,7 @@ void nm_mover_free(struct nm_mover *mover)
 	for (size_t i = 0; i < mover->done_count; i++)
 		nm_page_batch_free(mover->done[i]);
 	nm_page_batch_free(mover->work.batch);
-	nm_known_clear(&mover->known);
+	nm_cache_clear(&mover->cache);
 	nm_rules_clear(&mover->rules);
 	nm_rules_clear(&mover->next);
 	free(mover);
@@ -56,7 +56,7 @@ void nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolo
 	nm_auto(nm_mover_freep) struct nm_mover *mover = nm_must(calloc(1, sizeof(*mover)));
 
 	mover->platform = platform;
-	nm_known_init(&mover->known);
+	nm_cache_init(&mover->cache);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
 	nm_pace_configure(&mover->pace, config);
 	mover->splits_before = read_splits(mover);
@@ -120,13 +120,13 @@ static void reset_batch(struct nm_page_batch *batch)
 
 void nm_mover_adopt(struct nm_mover *mover)
 {
-	const struct nm_known_limits *now = &mover->rules.maps, *next = &mover->next.maps;
+	const struct nm_cache_limits *now = &mover->rules.maps, *next = &mover->next.maps;
 
 	if (!mover->has_next)
 		return;
 	/* The mappings were judged by the old rules. */
 	if (now->move_bound != next->move_bound || now->move_shared != next->move_shared)
-		nm_known_clear(&mover->known);
+		nm_cache_clear(&mover->cache);
 	nm_rules_clear(&mover->rules);
 	mover->rules = mover->next;
 	mover->next = (struct nm_mover_rules){0};
@@ -203,7 +203,7 @@ static void drop_batches(struct nm_mover *mover, uint32_t pid, bool bulk)
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk)
 {
 	drop_batches(mover, pid, bulk);
-	nm_known_drop(&mover->known, pid);
+	nm_cache_drop(&mover->cache, pid);
 }
 
 void nm_mover_discard(struct nm_mover *mover, bool bulk)
@@ -247,11 +247,11 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 		    struct nm_range **ret, size_t *ret_count)
 {
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
-	struct nm_known_entry *entry =
-		nm_known_ask(&mover->known, pid, start_ticks, domain, now, mover->work.known);
+	struct nm_cached_mappings *entry =
+		nm_cache_ask(&mover->cache, pid, start_ticks, domain, now, mover->work.cache);
 
-	if (entry && nm_known_holds(entry, now)) {
-		nm_known_ranges(entry, ret, ret_count);
+	if (entry && nm_cache_holds(entry, now)) {
+		nm_cache_ranges(entry, ret, ret_count);
 		return 0;
 	}
 	if (entry && entry->error && now < entry->again_ns)
@@ -262,7 +262,7 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)
 {
 	struct nm_mover_counts counts = mover->counts;
-	counts.map_reads = mover->known.reads;
+	counts.map_reads = mover->cache.reads;
 	counts.waiting = mover->queue_count + (mover->work.batch != NULL);
 	return counts;
 }

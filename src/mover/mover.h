@@ -167,16 +167,16 @@ struct nm_location;
  * or the negative errno of memory_query. Called for processes of the policies "auto" and "balance".
  */
 int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
-		      uint64_t bytes, uint64_t *ret_ticket);
+		      uint64_t bytes, uint64_t *ret_query_id);
 /*
  * Adds the number of pages found on each node to the two arrays of *ret, which the caller
  * allocates, and sets the rest of it. Returns 0, -EAGAIN while there is no answer, or another
  * negative errno; *ticket is 0 except after -EAGAIN. Too small a sample counts as no pages.
  */
 int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
-		     uint64_t *ticket, struct nm_location *ret);
+		     uint64_t *query_id, struct nm_location *ret);
 /* Ends a pending query; 0: there is none. */
-void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket);
+void nm_location_cancel(struct nm_platform *platform, uint64_t *query_id);
 
 struct nm_balancer;
 struct nm_snapshot;

@@ -3,12 +3,12 @@
 #ifndef NM_MOVER_INTERNAL_H
 #define NM_MOVER_INTERNAL_H
 
-#include "known.h"
+#include "mappings_cache.h"
 #include "mover/mover.h"
-#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
-#include "platform/worker.h"
 #include "pace.h"
+#include "platform/page_jobs.h"
+#include "platform/worker.h"
 
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
@@ -24,7 +24,7 @@ struct nm_node_free {
 struct nm_mover_rules {
 	bool barred;
 	double keep_free;
-	struct nm_known_limits maps;
+	struct nm_cache_limits maps;
 	unsigned nr_nodes;
 	unsigned *node_ids;	    /* by index, the kernel's number */
 	int16_t *stand_ins;	    /* by index, the index of the nearest node with CPUs */
@@ -36,7 +36,7 @@ struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
 	bool dropped, discarded;
 	bool lacks;		      /* a mapping was missing in `known` */
-	struct nm_known_entry *known; /* used by the step in progress: must not be replaced */
+	struct nm_cached_mappings *cache; /* used by the step in progress: must not be replaced */
 	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
 	uint64_t tid_ticks;  /* start time of that thread */
 	uint64_t checked_ns; /* when the identity of the process was checked */
@@ -65,7 +65,7 @@ struct nm_mover {
 	struct nm_page_batch *queue[NM_BATCHES_MOST], *done[NM_BATCHES_MOST];
 	size_t queue_count, done_count;
 	struct nm_pace pace;
-	struct nm_known known;
+	struct nm_mappings_cache cache;
 	struct nm_mover_counts counts;
 	uint64_t splits_before, splits_ns;
 
@@ -92,7 +92,7 @@ void nm_mover_adopt(struct nm_mover *mover);
  * per second. */
 void nm_mover_count_splits(struct nm_mover *mover);
 
-/* turn.c: begins a turn of reading the mappings of work.known, as nm_batch_step(). */
+/* turn.c: begins a turn of reading the mappings of work.cache, as nm_batch_step(). */
 int nm_mover_read(struct nm_mover *mover);
 
 /* batch.c: one step, which is one job, or two if mappings are read first. These functions return

@@ -62,7 +62,7 @@ static int submit(const struct nm_page_stage *stage, const struct nm_page_stage_
 	batch->steps = steps;
 	batch->count = count;
 	uint32_t pid = migration->decision.steps[0].pid;
-	const struct nm_process *known = nm_roster_process(input->roster, pid);
+	const struct nm_process *known = nm_tasks_process(input->tasks, pid);
 	if ((known && nm_config_keeps_memory(input->config, known->rss_bytes)) ||
 	    !input->handler.allows(input->handler.context, pid))
 		return -ECANCELED;
@@ -109,7 +109,7 @@ static void move_by_rule(const struct nm_page_stage *stage, const struct nm_page
 		if (!nm_page_rule_excludes(&stage->processes, &wanted[i]))
 			continue;
 		nm_memory_take(stage->memory, i);
-		nm_memory_settle_page(stage->memory, &wanted[i].page, NM_PAGE_FAILED, 0);
+		nm_memory_end_check(stage->memory, &wanted[i].page, NM_PAGE_FAILED, 0);
 	}
 	count = nm_page_rule_choose(&stage->processes, wanted, count, room, found);
 	for (size_t i = 0; i < count; i = end) {
@@ -255,7 +255,7 @@ static void settle_returned(struct nm_memory *memory, uint16_t owner,
 		uint64_t bytes = nm_page_bytes(size);
 		struct nm_page_id page = {(run->address + bytes - 1) / bytes * bytes, owner, size};
 		for (; page.address + bytes <= end; page.address += bytes)
-			nm_memory_settle_page(memory, &page, NM_PAGE_MOVED, (unsigned)run->now_on);
+			nm_memory_end_check(memory, &page, NM_PAGE_MOVED, (unsigned)run->now_on);
 	}
 }
 
@@ -278,7 +278,7 @@ static void note_pages(const struct nm_page_stage *stage, const struct nm_migrat
 		/* For a range only moved pages matter: its other pages were not found by the rule.
 		 */
 		if (by_rule || outcome == NM_PAGE_MOVED)
-			nm_memory_settle_page(stage->memory, &page, outcome, (unsigned)step->to);
+			nm_memory_end_check(stage->memory, &page, outcome, (unsigned)step->to);
 		if (process && process->owner == migration->owner)
 			nm_page_note(process, step, !by_rule);
 	}

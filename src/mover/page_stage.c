@@ -65,7 +65,7 @@ void nm_page_stage_free(struct nm_page_stage *stage)
 static const struct nm_memory_process *
 movable(const struct nm_page_stage *stage, const struct nm_page_stage_input *input, uint32_t pid)
 {
-	const struct nm_process *known = nm_roster_process(input->roster, pid);
+	const struct nm_process *known = nm_tasks_process(input->tasks, pid);
 
 	if (!known || nm_process_is_observed(known) ||
 	    nm_placement_has_home(input->placement, pid) ||
@@ -103,7 +103,7 @@ static void read_mappings(const struct nm_page_stage *stage,
 
 	if (process->regions && input->interval - process->mapped < MAP_INTERVALS)
 		return;
-	const struct nm_process *known = nm_roster_process(input->roster, process->pid);
+	const struct nm_process *known = nm_tasks_process(input->tasks, process->pid);
 	int r = known && nm_config_keeps_memory(input->config, known->rss_bytes)
 			? -EDQUOT
 			: nm_mover_ranges(stage->mover, process->pid, process->start_ticks,
@@ -174,9 +174,9 @@ static void follow_traffic(struct nm_page_stage *stage, const struct nm_page_sta
 
 	for (unsigned k = 0; k < nr_nodes; k++)
 		stage->traffic[k] *= TRAFFIC_KEEP;
-	for (size_t i = 0; i < input->nr_figures; i++)
-		for (unsigned k = 0; input->figures[i].fresh && k < nr_nodes; k++)
-			stage->traffic[k] += input->figures[i].fresh[k];
+	for (size_t i = 0; i < input->nr_sampled; i++)
+		for (unsigned k = 0; input->sampled[i].stats.fresh && k < nr_nodes; k++)
+			stage->traffic[k] += input->sampled[i].stats.fresh[k];
 	stage->contention = nm_contention_of(stage->traffic, nr_nodes);
 }
 

@@ -48,14 +48,14 @@ struct nm_page_stage_input {
 	const struct nm_config *config;
 	const struct nm_snapshot *snapshot;
 	const struct nm_placement *placement; /* NULL: another policy than "auto" */
-	const struct nm_roster *roster;
+	const struct nm_task_table *tasks;
 	struct nm_migrations *migrations;
 	struct nm_verifier *verifier;
 	struct nm_feedback *feedback;
 	uint64_t interval, interval_ns;
 	uint64_t *next_decision;
-	const struct nm_figures *figures;
-	size_t nr_figures;
+	const struct nm_sampled_thread *sampled;
+	size_t nr_sampled;
 	bool may_move; /* pages are not left to the kernel */
 	struct nm_page_handler handler;
 };

@@ -45,7 +45,7 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	work->batch = mover->queue[next];
 	memmove(mover->queue + next, mover->queue + next + 1,
 		(--mover->queue_count - next) * sizeof(*mover->queue));
-	work->known = NULL;
+	work->cache = NULL;
 	work->dropped = work->discarded = false;
 	work->checked_ns = 0;
 }
@@ -79,7 +79,7 @@ static void finish_batch(struct nm_mover *mover, int error)
 static uint64_t rest_ns(struct nm_mover *mover)
 {
 	unsigned refused = mover->work.batch->refused;
-	uint64_t ns = NM_KNOWN_REFUSED_NS << (refused < 8 ? refused : 8);
+	uint64_t ns = NM_CACHE_REFUSED_NS << (refused < 8 ? refused : 8);
 
 	if (mover->work.held_ns > 0)
 		return mover->work.held_ns;
@@ -105,8 +105,8 @@ static void end_batch_step(struct nm_mover *mover, int r)
 
 static int end_reading(struct nm_mover *mover, int r)
 {
-	r = nm_known_end(&mover->known, mover->work.known, r);
-	nm_known_publish(&mover->known, mover->work.known, r, now_ns(mover));
+	r = nm_cache_end(&mover->cache, mover->work.cache, r);
+	nm_cache_publish(&mover->cache, mover->work.cache, r, now_ns(mover));
 	return mover->in_step ? nm_batch_read(mover, r) : r;
 }
 
@@ -124,7 +124,7 @@ static bool go_on(struct nm_mover *mover, int r)
 	if (mover->in_step)
 		end_batch_step(mover, r);
 	mover->in_step = false;
-	mover->work.known = NULL;
+	mover->work.cache = NULL;
 	nm_mover_adopt(mover);
 	return true;
 }
@@ -147,16 +147,16 @@ static bool begin_step(struct nm_mover *mover, uint64_t now)
  * to the time until then. */
 static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
-	struct nm_known_entry *entry = nm_known_unread(&mover->known, now);
+	struct nm_cached_mappings *entry = nm_cache_unread(&mover->cache, now);
 
 	if (!entry)
 		return false;
-	if (now >= mover->known.turn_ns) {
-		mover->work.known = entry;
+	if (now >= mover->cache.turn_ns) {
+		mover->work.cache = entry;
 		return go_on(mover, nm_mover_read(mover));
 	}
-	if (mover->known.turn_ns - now < *wait_ns)
-		*wait_ns = mover->known.turn_ns - now;
+	if (mover->cache.turn_ns - now < *wait_ns)
+		*wait_ns = mover->cache.turn_ns - now;
 	return false;
 }
 

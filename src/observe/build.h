@@ -21,7 +21,7 @@ int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 
 /* Returns the O of P: O_R if the setting requires it or floating-point operations are not sampled,
  * otherwise O_F. */
-double nm_snapshot_intensity(const struct nm_config *config, const struct nm_figures *figures);
+double nm_snapshot_intensity(const struct nm_config *config, const struct nm_thread_stats *stats);
 
 /* Computes P, its means and its sum from threads and processes. */
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,

@@ -20,8 +20,8 @@ static bool is_idle(double busy_share, double free_max)
 static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
-		if (view->threads[i].main_cpu >= 0)
-			view->cpus[view->threads[i].main_cpu].nr_main_threads++;
+		if (view->threads[i].stats.main_cpu >= 0)
+			view->cpus[view->threads[i].stats.main_cpu].nr_main_threads++;
 	unsigned next = 0;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		view->cpus[cpu].first_main_thread = next;
@@ -29,9 +29,9 @@ static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 		view->cpus[cpu].nr_main_threads = 0;
 	}
 	for (size_t i = 0; i < view->nr_threads; i++) {
-		if (view->threads[i].main_cpu < 0)
+		if (view->threads[i].stats.main_cpu < 0)
 			continue;
-		struct nm_snap_cpu *cpu = &view->cpus[view->threads[i].main_cpu];
+		struct nm_snap_cpu *cpu = &view->cpus[view->threads[i].stats.main_cpu];
 		view->main_threads[cpu->first_main_thread + cpu->nr_main_threads++] = (uint32_t)i;
 	}
 }
@@ -194,11 +194,12 @@ static void give_up_yielded(struct nm_snapshot *view)
 {
 	for (size_t i = 0; i < view->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &view->threads[i];
-		if (!thread->yields || !(thread->run_share > 0) || thread->main_cpu < 0)
+		if (!thread->yields || !(thread->stats.run_share > 0) || thread->stats.main_cpu < 0)
 			continue;
-		double *busy = &view->cpus[thread->main_cpu].busy_share;
+		double *busy = &view->cpus[thread->stats.main_cpu].busy_share;
 		if (*busy > 0)
-			*busy = *busy > thread->run_share ? *busy - thread->run_share : 0;
+			*busy = *busy > thread->stats.run_share ? *busy - thread->stats.run_share
+								: 0;
 	}
 }
 

@@ -149,11 +149,13 @@ void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsh
 		else
 			nm_affinity_leave(memory->affinity, now->tid, memory->now_s);
 		thread->tid = now->tid;
-		if (now->main_cpu < 0) /* it did not run */
+		if (now->stats.main_cpu < 0) /* it did not run */
 			continue;
-		thread->intervals = thread->node == now->main_node ? thread->intervals + 1 : 1;
-		thread->node = now->main_node;
-		thread->held = now->main_node >= 0 && is_held(memory, now, now->main_node);
+		thread->intervals =
+			thread->node == now->stats.main_node ? thread->intervals + 1 : 1;
+		thread->node = now->stats.main_node;
+		thread->held =
+			now->stats.main_node >= 0 && is_held(memory, now, now->stats.main_node);
 	}
 	struct nm_memory_process *processes = memory->processes.cells;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
@@ -232,8 +234,8 @@ static void want(struct nm_memory *memory, size_t index, int16_t target)
 
 	if (memory->nr_wanted == NM_MEMORY_WANTED_MOST ||
 	    nm_pages_look(memory->pages, memory->now_s, &touch->page, &view) < 0) {
-		(void)nm_pages_settle(memory->pages, memory->now_s, &touch->page, NM_PAGE_DROPPED,
-				      0);
+		(void)nm_pages_end_check(memory->pages, memory->now_s, &touch->page,
+					 NM_PAGE_DROPPED, 0);
 		return;
 	}
 	memory->wanted[memory->nr_wanted++] =
@@ -295,14 +297,14 @@ size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_w
 
 void nm_memory_take(struct nm_memory *memory, size_t index)
 {
-	memory->wanted[index].settled = true;
+	memory->wanted[index].checked = true;
 }
 
-void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *page,
-			   enum nm_page_outcome outcome, unsigned node)
+void nm_memory_end_check(struct nm_memory *memory, const struct nm_page_id *page,
+			 enum nm_page_outcome outcome, unsigned node)
 {
 	/* The page may have been evicted, or its process may have exited. */
-	(void)nm_pages_settle(memory->pages, memory->now_s, page, outcome, node);
+	(void)nm_pages_end_check(memory->pages, memory->now_s, page, outcome, node);
 }
 
 void nm_memory_update(struct nm_memory *memory)
@@ -310,8 +312,8 @@ void nm_memory_update(struct nm_memory *memory)
 	nm_memory_flush(memory);
 	nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
 	for (size_t i = 0; i < memory->nr_wanted; i++)
-		if (!memory->wanted[i].settled)
-			nm_memory_settle_page(memory, &memory->wanted[i].page, NM_PAGE_DROPPED, 0);
+		if (!memory->wanted[i].checked)
+			nm_memory_end_check(memory, &memory->wanted[i].page, NM_PAGE_DROPPED, 0);
 	memory->nr_wanted = 0;
 }
 

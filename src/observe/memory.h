@@ -164,9 +164,9 @@ void nm_pages_hold(struct nm_pages *pages, uint16_t owner, bool held);
 /*
  * Counts accesses in order and returns one finding for each. now_s is the time in seconds of a
  * clock that never goes back. A finding with a target is reported once; the page is then pending
- * until nm_pages_settle(). A huge page uses an additional entry for each of its 4 KiB that threads
- * may share. This is the hot path: it does not allocate, and a batch of about 64 accesses hides the
- * cache miss of each.
+ * until nm_pages_end_check(). A huge page uses an additional entry for each of its 4 KiB that
+ * threads may share. This is the hot path: it does not allocate, and a batch of about 64 accesses
+ * hides the cache miss of each.
  */
 void nm_pages_touch(struct nm_pages *pages, uint32_t now_s, const struct nm_page_touch *touches,
 		    size_t count, struct nm_page_finding *ret_findings);
@@ -176,8 +176,8 @@ void nm_pages_touch(struct nm_pages *pages, uint32_t now_s, const struct nm_page
  * barred for cooldown_s if it moved or failed. `node` is read for NM_PAGE_MOVED, also for moves
  * that were rolled back. Returns 0, or -ENOENT if the page is no longer tracked.
  */
-int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
-		    enum nm_page_outcome outcome, unsigned node);
+int nm_pages_end_check(struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
+		       enum nm_page_outcome outcome, unsigned node);
 
 /*
  * Performs the housekeeping once per interval: grows or shrinks the table, scans a `share` (0–1) of
@@ -300,7 +300,7 @@ struct nm_memory_wanted {
 	uint32_t pid;
 	int16_t from, to; /* node indices */
 	struct nm_page_id page;
-	bool settled;
+	bool checked;
 };
 
 struct nm_memory;
@@ -355,13 +355,13 @@ void nm_memory_mapping_over(struct nm_memory *memory, uint32_t pid, bool mapped)
 size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_wanted **ret);
 
 /* Marks a page that the caller will settle: it stays pending, and is not found again, until
- * nm_memory_settle_page(). */
+ * nm_memory_end_check(). */
 void nm_memory_take(struct nm_memory *memory, size_t index);
 
 /* Records the result for a page that was taken, or that was moved as part of a range; of the
  * latter, only NM_PAGE_MOVED has an effect. Pages that are not tracked are ignored. */
-void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *page,
-			   enum nm_page_outcome outcome, unsigned node);
+void nm_memory_end_check(struct nm_memory *memory, const struct nm_page_id *page,
+			 enum nm_page_outcome outcome, unsigned node);
 
 /* Looks up a page like nm_pages_look(). Returns 0 or -ENOENT. */
 int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page,

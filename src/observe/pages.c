@@ -340,8 +340,8 @@ static struct nm_slot find_slot(const struct nm_pages *pages, const struct nm_pa
 	return nm_store_find(pages, key, nm_bucket_of(pages, key));
 }
 
-int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
-		    enum nm_page_outcome outcome, unsigned node)
+int nm_pages_end_check(struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
+		       enum nm_page_outcome outcome, unsigned node)
 {
 	struct nm_slot slot = find_slot(pages, page);
 

@@ -15,22 +15,22 @@ static const uint32_t needed[] = {
 	[NM_PERFORMANCE_LATENCY] = BIT(MEMORY),
 };
 
-static double operations_of(const struct nm_config *config, const struct nm_figures *figures)
+static double operations_of(const struct nm_config *config, const struct nm_thread_stats *stats)
 {
 	if (config->threads.performance == NM_PERFORMANCE_PRODUCT_INSTRUCTIONS)
-		return figures->instructions;
+		return stats->instructions;
 	/* With intensity, O is not defined by the setting. */
-	if (config->threads.performance == NM_PERFORMANCE_INTENSITY && isnan(figures->operations))
-		return figures->instructions;
-	return figures->operations;
+	if (config->threads.performance == NM_PERFORMANCE_INTENSITY && isnan(stats->operations))
+		return stats->instructions;
+	return stats->operations;
 }
 
-double nm_snapshot_intensity(const struct nm_config *config, const struct nm_figures *figures)
+double nm_snapshot_intensity(const struct nm_config *config, const struct nm_thread_stats *stats)
 {
 	/* O_F contains O_R. */
-	double operations = config->rules.paper ? figures->operations - figures->instructions
-						: operations_of(config, figures);
-	return operations / figures->traffic;
+	double operations = config->rules.paper ? stats->operations - stats->instructions
+						: operations_of(config, stats);
+	return operations / stats->traffic;
 }
 
 static uint32_t needed_kinds(const struct nm_config *config)
@@ -43,7 +43,7 @@ static uint32_t needed_kinds(const struct nm_config *config)
 static bool has_latencies(const struct nm_snapshot *view)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
-		if (view->threads[i].latency_samples > 0)
+		if (view->threads[i].stats.latency_samples > 0)
 			return true;
 	return false;
 }
@@ -61,18 +61,18 @@ static double performance_of(const struct nm_config *config, const struct nm_sna
 {
 	/* This interval's latency if it has enough samples, so that P follows changes of the
 	 * program at once. */
-	double latency = thread->latency_samples >= config->rules.min_samples
-				 ? thread->latency
-				 : thread->recent_latency;
+	double latency = thread->stats.latency_samples >= config->rules.min_samples
+				 ? thread->stats.latency
+				 : thread->stats.recent_latency;
 	switch (config->threads.performance) {
 	case NM_PERFORMANCE_PRODUCT:
-		return thread->operations * thread->intensity / latency;
+		return thread->stats.operations * thread->intensity / latency;
 	case NM_PERFORMANCE_PRODUCT_INSTRUCTIONS:
-		return thread->instructions * thread->intensity / latency;
+		return thread->stats.instructions * thread->intensity / latency;
 	case NM_PERFORMANCE_OPERATIONS:
-		return thread->operations;
+		return thread->stats.operations;
 	case NM_PERFORMANCE_INSTRUCTIONS:
-		return thread->instructions;
+		return thread->stats.instructions;
 	case NM_PERFORMANCE_INTENSITY:
 		return thread->intensity;
 	case NM_PERFORMANCE_LATENCY:
@@ -87,8 +87,8 @@ static bool has_evidence(const struct nm_config *config, const struct nm_snap_th
 			 bool by_latency)
 {
 	if (by_latency)
-		return thread->recent_latency_samples >= (double)config->rules.min_samples;
-	return thread->access_samples >= (double)config->rules.min_samples;
+		return thread->stats.recent_latency_samples >= (double)config->rules.min_samples;
+	return thread->stats.access_samples >= (double)config->rules.min_samples;
 }
 
 /*
@@ -100,14 +100,14 @@ static double locality_of(const struct nm_snapshot_input *input,
 			  const struct nm_snap_thread *thread)
 {
 	const struct nm_topology *topology = input->topology;
-	bool fresh = thread->fresh_samples >= input->config->rules.min_samples;
+	bool fresh = thread->stats.fresh_samples >= input->config->rules.min_samples;
 	double accesses = 0, distance = 0;
-	int home = thread->main_node;
+	int home = thread->stats.main_node;
 	if (home < 0)
 		return NAN;
 	for (int node = 0; node < (int)topology->nr_nodes; node++) {
 		/* Those of this interval if they suffice, so that P follows changes at once. */
-		double count = fresh ? thread->fresh[node] : thread->accesses[node];
+		double count = fresh ? thread->stats.fresh[node] : thread->stats.accesses[node];
 		accesses += count;
 		distance += count * nm_topology_distance(topology, home, node);
 	}
@@ -120,7 +120,7 @@ static double is_substitute(const struct nm_snapshot_input *input,
 {
 	double locality = locality_of(input, thread);
 	if (input->config->threads.policy == NM_POLICY_BALANCE)
-		return locality * thread->run_share;
+		return locality * thread->stats.run_share;
 	return locality;
 }
 
@@ -128,7 +128,7 @@ static double is_substitute(const struct nm_snapshot_input *input,
 static bool has_run(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
 	return thread->active ||
-	       (config->threads.policy == NM_POLICY_BALANCE && thread->run_share > 0);
+	       (config->threads.policy == NM_POLICY_BALANCE && thread->stats.run_share > 0);
 }
 
 static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread *thread,

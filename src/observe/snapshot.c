@@ -35,15 +35,15 @@ static void fill_traffic(struct nm_snapshot *view)
 	view->contended = -1;
 	for (size_t i = 0; i < view->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &view->threads[i];
-		int here = nm_topology_node_of_cpu(view->topology, thread->main_cpu);
-		if (!(thread->traffic > 0) || here < 0)
+		int here = nm_topology_node_of_cpu(view->topology, thread->stats.main_cpu);
+		if (!(thread->stats.traffic > 0) || here < 0)
 			continue;
-		sum += thread->traffic;
-		if (!(thread->access_total > 0))
-			view->traffic[here] += thread->traffic;
-		for (unsigned k = 0; thread->access_total > 0 && k < nr_nodes; k++)
-			view->traffic[k] +=
-				thread->traffic * thread->accesses[k] / thread->access_total;
+		sum += thread->stats.traffic;
+		if (!(thread->stats.access_total > 0))
+			view->traffic[here] += thread->stats.traffic;
+		for (unsigned k = 0; thread->stats.access_total > 0 && k < nr_nodes; k++)
+			view->traffic[k] += thread->stats.traffic * thread->stats.accesses[k] /
+					    thread->stats.access_total;
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
 		if (view->traffic[k] >= NM_CONTROLLER_MIN && view->traffic[k] >= CONTENDED * sum)
@@ -58,7 +58,7 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 	view->time_ns = input->time_ns;
 	view->topology = input->topology;
 	view->kernel_balances = input->kernel_balances;
-	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
+	size_t threads = input->nr_managed, nodes = input->topology->nr_nodes;
 	view->threads = array_of(threads, sizeof(*view->threads));
 	view->processes = array_of(threads, sizeof(*view->processes));
 	view->cpus = array_of(input->topology->nr_cpus, sizeof(*view->cpus));
@@ -89,10 +89,10 @@ double nm_snapshot_local_share(const struct nm_snapshot *snapshot)
 	double local = 0, total = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->main_node < 0 || !(thread->access_total > 0))
+		if (thread->stats.main_node < 0 || !(thread->stats.access_total > 0))
 			continue;
-		local += thread->accesses[thread->main_node];
-		total += thread->access_total;
+		local += thread->stats.accesses[thread->stats.main_node];
+		total += thread->stats.access_total;
 	}
 	return total > 0 ? local / total : (double)NAN;
 }
@@ -102,10 +102,10 @@ double nm_snapshot_latency(const struct nm_snapshot *snapshot)
 	double cycles = 0, samples = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (isnan(thread->latency))
+		if (isnan(thread->stats.latency))
 			continue;
-		cycles += thread->latency * thread->latency_samples;
-		samples += thread->latency_samples;
+		cycles += thread->stats.latency * thread->stats.latency_samples;
+		samples += thread->stats.latency_samples;
 	}
 	return samples > 0 ? cycles / samples : (double)NAN;
 }

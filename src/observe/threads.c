@@ -13,7 +13,7 @@ static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 }
 
 /* Returns the node whose CPUs are nearest to this node's memory. */
-static unsigned is_substitute(const struct nm_topology *topology, unsigned node)
+static unsigned replacement_node(const struct nm_topology *topology, unsigned node)
 {
 	int nearest = topology->nodes[node].nearest_with_cpus;
 	return nearest < 0 ? node : (unsigned)nearest;
@@ -39,121 +39,119 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 	return best;
 }
 
-static void fill_figures(const struct nm_snapshot_input *input, const struct nm_figures *figures,
-			 struct nm_snap_thread *thread, double *accesses, uint32_t *fresh)
+/* Adds up accesses at the nodes that stand for their memory. */
+static void fold_accesses(const struct nm_topology *topology, const struct nm_thread_stats *from,
+			  double *accesses, uint32_t *fresh)
+{
+	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+		unsigned at = replacement_node(topology, node);
+		if (from->accesses && from->accesses[node] > 0)
+			accesses[at] += from->accesses[node];
+		if (from->fresh)
+			fresh[at] += from->fresh[node];
+	}
+}
+
+static void fill_stats(const struct nm_snapshot_input *input, const struct nm_thread_stats *from,
+		       struct nm_snap_thread *thread, double *accesses, uint32_t *fresh)
 {
 	const struct nm_topology *topology = input->topology;
-	int here = nm_topology_node_of_cpu(topology, figures->main_cpu);
-	thread->run_share = figures->run_share;
-	thread->run_samples = figures->run_samples;
-	thread->main_node_share = figures->main_node_share;
-	thread->access_total = figures->access_total;
-	thread->access_samples = figures->access_samples;
-	thread->fresh_samples = figures->access_new;
-	thread->active = figures->run_share >= input->config->rules.min_run;
-	thread->latency = figures->latency;
-	thread->latency_samples = figures->latency_samples;
-	thread->recent_latency = figures->recent_latency;
-	thread->recent_latency_samples = figures->recent_latency_samples;
-	thread->instructions = figures->instructions;
-	thread->operations = figures->operations;
-	thread->traffic = figures->traffic;
-	thread->intensity = nm_snapshot_intensity(input->config, figures);
-	if (here >= 0) {
-		thread->main_cpu = figures->main_cpu;
-		if (figures->main_node_share >= input->config->rules.home_share)
-			thread->main_node = here;
-	}
-	for (unsigned node = 0; node < topology->nr_nodes; node++) {
-		unsigned at = is_substitute(topology, node);
-		if (figures->accesses && figures->accesses[node] > 0)
-			accesses[at] += figures->accesses[node];
-		if (figures->fresh)
-			fresh[at] += figures->fresh[node];
-	}
-	if (!(thread->access_total > 0))
+	struct nm_thread_stats *stats = &thread->stats;
+	int here = nm_topology_node_of_cpu(topology, from->main_cpu);
+	fold_accesses(topology, from, accesses, fresh);
+	*stats = *from;
+	stats->accesses = accesses;
+	stats->fresh = fresh;
+	stats->main_cpu = here >= 0 ? from->main_cpu : -1;
+	stats->main_node = from->main_node_share >= input->config->rules.home_share ? here : -1;
+	thread->active = stats->run_share >= input->config->rules.min_run;
+	thread->intensity = nm_snapshot_intensity(input->config, stats);
+	if (!(stats->access_total > 0))
 		return;
 	thread->preferred = preferred_node(topology, accesses, here);
 	if (here >= 0)
-		thread->local_share = accesses[here] / thread->access_total;
-	thread->valid = thread->main_node >= 0 && thread->active && thread->access_total > 0 &&
-			thread->access_samples >= (double)input->config->rules.min_samples;
+		thread->local_share = accesses[here] / stats->access_total;
+	thread->valid = stats->main_node >= 0 && thread->active &&
+			stats->access_samples >= (double)input->config->rules.min_samples;
 }
 
 /* A program that was young when its thread was first seen may end soon, so that lotteries do not
  * wait long. */
-static double warmup_s(const struct nm_config *config, const struct nm_member *member)
+static double warmup_s(const struct nm_config *config, const struct nm_managed_thread *managed)
 {
 	double usual_s = config->rules.warmup_s;
-	bool young = seconds_since(member->adopted_ns, member->process->started_ns) < usual_s;
+	bool young = seconds_since(managed->adopted_ns, managed->process->started_ns) < usual_s;
 	bool draws = config->threads.policy != NM_POLICY_KMAF &&
 		     config->threads.policy != NM_POLICY_BALANCE;
 	return young && draws ? fmin(usual_s, YOUNG_WARMUP_S) : usual_s;
 }
 
-static bool is_movable(const struct nm_snapshot_input *input, const struct nm_member *member)
+static bool is_movable(const struct nm_snapshot_input *input,
+		       const struct nm_managed_thread *managed)
 {
-	return seconds_since(input->time_ns, member->adopted_ns) >=
-		       warmup_s(input->config, member) &&
-	       input->interval >= member->barred_until && input->interval >= member->held_until;
+	return seconds_since(input->time_ns, managed->adopted_ns) >=
+		       warmup_s(input->config, managed) &&
+	       input->interval >= managed->backoff_until &&
+	       input->interval >= managed->delayed_until;
 }
 
-/* Returns the metrics of the thread, or NULL; *position only increases, because both lists are
- * ascending. */
-static const struct nm_figures *figures_of(const struct nm_snapshot_input *input, size_t *position,
-					   const struct nm_member *member)
+/* Returns what was measured of the thread, or NULL; *position only increases, because both lists
+ * are ascending. */
+static const struct nm_thread_stats *stats_of(const struct nm_snapshot_input *input,
+					      size_t *position,
+					      const struct nm_managed_thread *managed)
 {
-	while (*position < input->nr_figures && input->figures[*position].tid < member->tid)
+	while (*position < input->nr_sampled && input->sampled[*position].tid < managed->tid)
 		(*position)++;
-	if (*position == input->nr_figures)
+	if (*position == input->nr_sampled)
 		return NULL;
-	const struct nm_figures *figures = &input->figures[*position];
+	const struct nm_sampled_thread *one = &input->sampled[*position];
 	/* Another process: the number was reused, and the task table does not know its new owner
 	 * yet. */
-	return figures->tid == member->tid && figures->pid == member->pid ? figures : NULL;
+	return one->tid == managed->tid && one->pid == managed->pid ? &one->stats : NULL;
 }
 
 void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			      struct nm_snapshot_storage *storage)
 {
 	size_t position = 0, nodes = input->topology->nr_nodes;
-	for (size_t i = 0; i < input->nr_members; i++) {
-		const struct nm_member *member = &input->members[i];
+	for (size_t i = 0; i < input->nr_managed; i++) {
+		const struct nm_managed_thread *managed = &input->managed[i];
 		double *accesses = storage->accesses + i * nodes;
 		uint32_t *fresh = storage->fresh + i * nodes;
 		struct nm_snap_thread *thread = &storage->view.threads[i];
 		*thread = (struct nm_snap_thread){
-			.tid = member->tid,
-			.pid = member->pid,
-			.start_ticks = member->start_ticks,
-			.adopted_ns = member->adopted_ns,
-			.main_cpu = -1,
-			.main_node = -1,
+			.tid = managed->tid,
+			.pid = managed->pid,
+			.start_ticks = managed->start_ticks,
+			.adopted_ns = managed->adopted_ns,
+			.stats = {.main_cpu = -1,
+				  .main_node = -1,
+				  .accesses = accesses,
+				  .fresh = fresh,
+				  .latency = NAN,
+				  .recent_latency = NAN,
+				  .instructions = NAN,
+				  .operations = NAN},
 			.local_share = NAN,
-			.latency = NAN,
-			.recent_latency = NAN,
-			.instructions = NAN,
-			.operations = NAN,
 			.intensity = NAN,
 			.performance = NAN,
 			.relative = NAN,
-			.accesses = accesses,
-			.fresh = fresh,
 			.preferred = -1,
-			.allowed = member->original,
-			.everywhere = member->everywhere,
-			.unrestricted = member->unrestricted,
+			.allowed = managed->original,
+			.everywhere = managed->everywhere,
+			.unrestricted = managed->unrestricted,
 			.assigned = -1,
-			.yields = member->yields || member->process->yields,
-			.only_watched = member->only_watched,
-			.left_alone = member->left_alone,
-			.movable = is_movable(input, member),
+			.yields = managed->yields || managed->process->yields,
+			.only_watched = managed->only_watched,
+			.left_alone = managed->left_alone,
+			.movable = is_movable(input, managed),
 		};
-		const struct nm_figures *figures = figures_of(input, &position, member);
-		if (figures)
-			fill_figures(input, figures, thread, accesses, fresh);
+		const struct nm_thread_stats *stats = stats_of(input, &position, managed);
+		if (stats)
+			fill_stats(input, stats, thread, accesses, fresh);
 	}
-	storage->view.nr_threads = input->nr_members;
+	storage->view.nr_threads = input->nr_managed;
 }
 
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
@@ -169,10 +167,10 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.age_s = seconds_since(input->time_ns, process->started_ns),
 		.anon_bytes = process->anon_bytes,
 		.rss_bytes = process->rss_bytes,
-		.held_bytes = process->held_bytes,
+		.pinned_bytes = process->pinned_bytes,
 		.shared_bytes = shared_moves ? 0 : process->shared_bytes,
 		.hugetlb_bytes = shared_moves ? 0 : process->hugetlb_bytes,
-		.barred_mems = process->barred_mems,
+		.excluded_mems = process->excluded_mems,
 		.cpu_limit = process->cpu_limit,
 		.left_alone = process->left_alone,
 		.keeps_memory = nm_config_keeps_memory(input->config, process->rss_bytes),
@@ -184,9 +182,9 @@ int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 {
 	struct nm_snapshot *view = &storage->view;
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *index = nm_tidmap_new();
-	storage->comms = nm_must(calloc(input->nr_members + 1, sizeof(*storage->comms)));
-	for (size_t i = 0; i < input->nr_members; i++) {
-		const struct nm_process *process = input->members[i].process;
+	storage->comms = nm_must(calloc(input->nr_managed + 1, sizeof(*storage->comms)));
+	for (size_t i = 0; i < input->nr_managed; i++) {
+		const struct nm_process *process = input->managed[i].process;
 		uint32_t at = nm_tidmap_get(index, process->pid);
 		if (at == NM_TIDMAP_NONE) {
 			at = (uint32_t)view->nr_processes;

@@ -32,10 +32,10 @@ static inline struct nm_linux *nm_linux(struct nm_platform *platform)
 
 /* nm_platform_ops, linux_query.c */
 int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
-			  uint64_t *ret_ticket);
-int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
+			  uint64_t *ret_query_id);
+int nm_linux_memory_poll(struct nm_platform *platform, uint64_t query_id,
 			 struct nm_memory_answer *ret);
-void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket);
+void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t query_id);
 int nm_linux_query_fd(struct nm_platform *platform);
 void nm_linux_query_progress(struct nm_platform *platform);
 

@@ -19,7 +19,7 @@
 
 struct nm_linux_queries {
 	struct nm_worker_client *workers; /* those of the platform */
-	struct nm_asker *asker;
+	struct nm_query_queue *queue;
 	int epoll_fd, timer_fd;
 
 	/* The query in progress: */
@@ -81,7 +81,7 @@ static void end(struct nm_linux_queries *self, int r, uint64_t took_ns)
 	self->answer.result = r;
 	self->answer.count = self->answer.nodes ? query->count : 0;
 	self->answer.took_ns = took_ns;
-	nm_asker_answer(self->asker, &self->answer, nm_clock_ns());
+	nm_queue_answer(self->queue, &self->answer, nm_clock_ns());
 }
 
 /* Returns the time that the worker has measured, which is not trusted; or its deadline, if it
@@ -106,7 +106,7 @@ static void advance(struct nm_linux_queries *self)
 			return;
 		end(self, r, time_of(&self->call, r));
 	}
-	while ((query = nm_asker_next(self->asker, nm_clock_ns()))) {
+	while ((query = nm_queue_next(self->queue, nm_clock_ns()))) {
 		r = begin(self, query);
 		if (r > 0)
 			return;
@@ -174,7 +174,7 @@ static void use_survivor(struct nm_platform *platform, struct nm_memory_query *q
 }
 
 int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
-			  uint64_t *ret_ticket)
+			  uint64_t *ret_query_id)
 {
 	struct nm_linux *self = nm_linux(platform);
 	struct nm_memory_query own = *query;
@@ -189,7 +189,7 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	own.domain = subject.domain;
 	own.start_ticks = subject.start_ticks;
 	use_survivor(platform, &own);
-	r = nm_asker_ask(self->queries->asker, &own, ret_ticket);
+	r = nm_queue_ask(self->queries->queue, &own, ret_query_id);
 	if (r == 0 && !self->queries->query) {
 		advance(self->queries);
 		nm_linux_watch(self->queries);
@@ -197,21 +197,21 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	return r;
 }
 
-int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
+int nm_linux_memory_poll(struct nm_platform *platform, uint64_t query_id,
 			 struct nm_memory_answer *ret)
 {
-	struct nm_asker *asker = nm_linux(platform)->queries->asker;
-	int r = nm_asker_take(asker, ticket, ret);
+	struct nm_query_queue *queue = nm_linux(platform)->queries->queue;
+	int r = nm_queue_take(queue, query_id, ret);
 
 	if (r != -EAGAIN)
 		return r;
 	nm_linux_query_progress(platform);
-	return nm_asker_take(asker, ticket, ret);
+	return nm_queue_take(queue, query_id, ret);
 }
 
-void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
+void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t query_id)
 {
-	nm_asker_forget(nm_linux(platform)->queries->asker, ticket);
+	nm_queue_forget(nm_linux(platform)->queries->queue, query_id);
 }
 
 /* ---- construction ---- */
@@ -222,7 +222,7 @@ int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queri
 	struct epoll_event event = {.events = EPOLLIN};
 
 	self->workers = workers;
-	nm_asker_new(&self->asker);
+	nm_queue_new(&self->queue);
 	self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (self->epoll_fd < 0 || self->timer_fd < 0 ||
@@ -241,7 +241,7 @@ void nm_linux_queries_free(struct nm_linux_queries *self)
 		return;
 	nm_worker_client_cancel(self->workers, NM_WORKER_LOOP);
 	nm_memory_answer_clear(&self->answer);
-	nm_asker_free(self->asker);
+	nm_queue_free(self->queue);
 	nm_closep(&self->timer_fd);
 	nm_closep(&self->epoll_fd);
 	free(self);

@@ -81,7 +81,7 @@ static uint64_t status_bytes(const char *text, const char *name)
 }
 
 /* A list such as "0-2,5". Kernels without cpusets have no such line, and all nodes are allowed. */
-static uint64_t barred_mems(const char *text)
+static uint64_t excluded_mems(const char *text)
 {
 	const char *list = status_value(text, "Mems_allowed_list");
 	uint64_t allowed = 0;
@@ -110,8 +110,8 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 	if (!tgid || sscanf(tgid, "%" SCNu32, &status.tgid) != 1)
 		return -EINVAL;
 	status.hugetlb_bytes = status_bytes(text, "HugetlbPages");
-	status.held_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
-	status.barred_mems = barred_mems(text);
+	status.pinned_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
+	status.excluded_mems = excluded_mems(text);
 	status.shared_bytes = status_value(text, "RssShmem")
 				      ? status_bytes(text, "RssShmem") +
 						nm_proc_data_bytes(status_bytes(text, "RssFile"))

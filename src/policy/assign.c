@@ -151,7 +151,8 @@ static void follow_one(struct nm_assignment *one, const struct nm_snap_thread *t
 	if (one->node < 0 || moved_s < MOVED_SHARE * config->general.interval_s)
 		return;
 	/* On a full machine a thread may run on several nodes within an interval. */
-	one->elsewhere = thread->main_node != one->node && thread->run_samples >= ELSEWHERE_SAMPLES;
+	one->elsewhere = thread->stats.main_node != one->node &&
+			 thread->stats.run_samples >= ELSEWHERE_SAMPLES;
 	if (config->rules.paper)
 		return;
 	if (!one->elsewhere) {
@@ -176,10 +177,10 @@ static void count_wanting(struct nm_assignments *assignments, const struct nm_sn
 	memset(assignments->wanting, 0, assignments->nr_nodes * sizeof(*assignments->wanting));
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->main_node < 0 || !(thread->run_share >= WANTS_CPU))
+		if (thread->stats.main_node < 0 || !(thread->stats.run_share >= WANTS_CPU))
 			continue;
-		assignments->wanting[thread->main_node]++;
-		assignments->sharing[thread->main_cpu]++;
+		assignments->wanting[thread->stats.main_node]++;
+		assignments->sharing[thread->stats.main_cpu]++;
 		all++;
 	}
 	assignments->crowding = cpus > 0 ? fmax(1, (double)all / cpus) : 1;
@@ -199,7 +200,7 @@ static struct nm_assignment *find_wanted(const struct nm_assignments *assignment
 					 const struct nm_snap_thread *thread)
 {
 	struct nm_assignment *one = find(assignments, thread->tid);
-	return one && one->node >= 0 && thread->run_share >= WANTS_CPU ? one : NULL;
+	return one && one->node >= 0 && thread->stats.run_share >= WANTS_CPU ? one : NULL;
 }
 
 /* A thread that was taken away from a node with as many others as it has room for stays away. */
@@ -214,7 +215,7 @@ static void end_away(struct nm_assignments *assignments, const struct nm_snapsho
 	for (size_t i = snapshot->nr_threads; i-- > 0;) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_assignment *one = find_wanted(assignments, thread);
-		if (!one || thread->main_node == one->node ||
+		if (!one || thread->stats.main_node == one->node ||
 		    all[one->node] <= room_on(assignments, snapshot->topology, one->node))
 			continue;
 		all[one->node]--;
@@ -228,7 +229,7 @@ static void end_surplus(struct nm_assignments *assignments, struct nm_snapshot *
 	for (size_t i = snapshot->nr_threads; i-- > 0;) {
 		struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_assignment *one = find(assignments, thread->tid);
-		if (!one || one->node < 0 || thread->main_node != one->node ||
+		if (!one || one->node < 0 || thread->stats.main_node != one->node ||
 		    assignments->wanting[one->node] <=
 			    room_on(assignments, snapshot->topology, one->node))
 			continue;
@@ -242,9 +243,9 @@ static void end_surplus(struct nm_assignments *assignments, struct nm_snapshot *
  */
 static bool computes(const struct nm_assignments *assignments, const struct nm_snap_thread *thread)
 {
-	bool known = thread->main_cpu >= 0 && (unsigned)thread->main_cpu < assignments->nr_cpus;
-	bool shares = known && assignments->sharing[thread->main_cpu] > 1;
-	return thread->run_share * fmax(shares ? 2 : 1, assignments->crowding) >= COMPUTES;
+	bool known = thread->stats.main_cpu >= 0 && (unsigned)thread->stats.main_cpu < assignments->nr_cpus;
+	bool shares = known && assignments->sharing[thread->stats.main_cpu] > 1;
+	return thread->stats.run_share * fmax(shares ? 2 : 1, assignments->crowding) >= COMPUTES;
 }
 
 void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapshot *snapshot,
@@ -269,7 +270,7 @@ void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapsho
 		struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_assignment *one = find(assignments, thread->tid);
 		thread->assigned = one ? one->node : -1;
-		thread->rests = thread->run_share >= 0 && !computes(assignments, thread);
+		thread->rests = thread->stats.run_share >= 0 && !computes(assignments, thread);
 	}
 }
 
@@ -277,7 +278,8 @@ void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapsho
 
 static bool is_used_there(const struct nm_snap_thread *thread, int node)
 {
-	return thread->access_total > 0 && 2 * thread->accesses[node] > thread->access_total;
+	return thread->stats.access_total > 0 &&
+	       2 * thread->stats.accesses[node] > thread->stats.access_total;
 }
 
 static bool may_assign(const struct nm_assignments *assignments, const struct nm_snapshot *snapshot,

@@ -42,7 +42,7 @@ static bool may_be_moved(const struct nm_balancer *balancer, const struct nm_sna
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
 	const struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, i);
-	return thread->main_node >= 0 && thread->movable &&
+	return thread->stats.main_node >= 0 && thread->movable &&
 	       known->read_interval == snapshot->interval && known->waiting;
 }
 
@@ -58,7 +58,7 @@ static void waiting_init(struct waiting *waiting, const struct nm_balancer *bala
 	};
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++)
 		if (may_be_moved(balancer, snapshot, i))
-			waiting->queues[snapshot->threads[i].main_cpu].count++;
+			waiting->queues[snapshot->threads[i].stats.main_cpu].count++;
 	for (unsigned cpu = 0; cpu < waiting->nr_cpus; cpu++) {
 		struct queue *queue = &waiting->queues[cpu];
 		queue->first = (uint32_t)waiting->total;
@@ -69,7 +69,7 @@ static void waiting_init(struct waiting *waiting, const struct nm_balancer *bala
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (!may_be_moved(balancer, snapshot, i))
 			continue;
-		struct queue *queue = &waiting->queues[thread->main_cpu];
+		struct queue *queue = &waiting->queues[thread->stats.main_cpu];
 		waiting->items[queue->first + queue->count++] = (struct waiter){
 			.start_ticks = thread->start_ticks, .tid = thread->tid, .thread = i};
 	}
@@ -187,16 +187,17 @@ static void loads_init(struct loads *loads, const struct nm_balancer *balancer,
 		loads->cpu[cpu] = snapshot->cpus[cpu].busy_share;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		double ran = isnan(thread->run_share) ? 1 : thread->run_share;
-		if (thread->main_cpu >= 0 && !isnan(loads->cpu[thread->main_cpu]))
-			loads->cpu[thread->main_cpu] = fmax(0, loads->cpu[thread->main_cpu] - ran);
+		double ran = isnan(thread->stats.run_share) ? 1 : thread->stats.run_share;
+		if (thread->stats.main_cpu >= 0 && !isnan(loads->cpu[thread->stats.main_cpu]))
+			loads->cpu[thread->stats.main_cpu] =
+				fmax(0, loads->cpu[thread->stats.main_cpu] - ran);
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
 		loads->cpu[cpu] = isnan(loads->cpu[cpu]) ? 1 : loads->cpu[cpu];
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		double load = nm_balancer_load(balancer, snapshot, i);
-		if (snapshot->threads[i].main_cpu >= 0)
-			loads->cpu[snapshot->threads[i].main_cpu] += isnan(load) ? 1 : load;
+		if (snapshot->threads[i].stats.main_cpu >= 0)
+			loads->cpu[snapshot->threads[i].stats.main_cpu] += isnan(load) ? 1 : load;
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		int node = node_of_cpu(loads, cpu);
@@ -289,7 +290,7 @@ static void make_groups(struct round *round)
 	}
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
+		int node = nm_topology_node_of_cpu(snapshot->topology, thread->stats.main_cpu);
 		if (node < 0)
 			continue;
 		round->members[thread->process * nr_nodes + (size_t)node]++;
@@ -414,11 +415,12 @@ static struct nm_proposal proposal_of(const struct round *round, uint32_t thread
 	const struct nm_snap_thread *moved = &snapshot->threads[thread];
 	const struct nm_balancer_thread_state *known = nm_balancer_thread(round->balancer, thread);
 	const struct nm_residence *residence = nm_balancer_residence(round->balancer, moved->pid);
-	int node_from = node_of(round, (uint32_t)moved->main_cpu), node_to = node_of(round, to);
+	int node_from = node_of(round, (uint32_t)moved->stats.main_cpu),
+	    node_to = node_of(round, to);
 	struct nm_proposal proposal = {
 		.kind = NM_PROPOSAL_MIGRATE,
 		.moves[0] = {.thread = thread,
-			     .cpu_from = moved->main_cpu,
+			     .cpu_from = moved->stats.main_cpu,
 			     .cpu_to = (int)to,
 			     .node_from = node_from,
 			     .node_to = node_to,
@@ -437,7 +439,7 @@ static struct nm_proposal proposal_of(const struct round *round, uint32_t thread
 				    round->groups[moved->process].resident, round->factors,
 				    snapshot->topology->nr_nodes, node_from, node_to),
 			    .load = known->load,
-			    .load_from = round->loads.cpu[moved->main_cpu],
+			    .load_from = round->loads.cpu[moved->stats.main_cpu],
 			    .load_to = round->loads.cpu[to],
 			    .gap = round->balancer->state.gap,
 			    .gain = selected->gain,

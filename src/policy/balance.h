@@ -39,8 +39,8 @@ struct nm_dtas_behaviour {
 	unsigned intervals;
 };
 
-/* Computes misses per 1000 instructions from rates of one interval (struct nm_figures: traffic by
- * line size, instructions). NaN if either is not known or no instruction was retired. */
+/* Computes misses per 1000 instructions from rates of one interval (struct nm_thread_stats: traffic
+ * by line size, instructions). NaN if either is not known or no instruction was retired. */
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s);
 
 /* Updates the state with an interval. NaN means that the thread did not run, and changes nothing. */
@@ -136,7 +136,7 @@ struct nm_balancer_tally {
 
 /* The pending query about the location of a process's pages. */
 struct nm_balancer_query {
-	uint64_t ticket; /* 0: none */
+	uint64_t query_id; /* 0: none */
 	uint32_t pid;
 	uint64_t start_ticks, interval;
 };
@@ -215,7 +215,7 @@ const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balan
 struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, uint64_t now_ns);
 /* Notes the query about the process; error: 0, or -EAGAIN if it could not be sent. */
 void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
-			    uint64_t ticket, int error, const struct nm_snapshot *snapshot);
+			    uint64_t query_id, int error, const struct nm_snapshot *snapshot);
 /* Takes the answer: the pages found on each node, in any unit. One about a process that has ended
  * is ignored. */
 void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
@@ -226,8 +226,7 @@ struct nm_column nm_residence_column(void);
 /* ---- dtas.c: types of threads and CPUs ---- */
 
 /* Updates the types of threads, and divides the CPUs between them when due. */
-void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			      const struct nm_figures *figures, size_t nr_figures);
+void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
 /*
  * Confines threads to CPUs of their type (kMLB, section 2.4): proposes to move each thread with a
  * type that ran on a CPU of the other type, to a CPU of its own on the same node, unless its CPU

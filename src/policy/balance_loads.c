@@ -138,11 +138,11 @@ double nm_balancer_load(const struct nm_balancer *balancer, const struct nm_snap
 {
 	const struct nm_snap_thread *state = &snapshot->threads[thread];
 	const struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, thread);
-	if (state->main_cpu < 0)
+	if (state->stats.main_cpu < 0)
 		return 0;
 	if (known->read_interval == snapshot->interval && !isnan(known->load))
 		return known->load;
-	return is_saturated(&snapshot->cpus[state->main_cpu]) ? NAN : state->run_share;
+	return is_saturated(&snapshot->cpus[state->stats.main_cpu]) ? NAN : state->stats.run_share;
 }
 
 static void *open_balancer(const struct nm_topology *topology, double page_bytes)

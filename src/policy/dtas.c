@@ -174,27 +174,24 @@ static void count_elsewhere(struct nm_balancer *balancer, const struct nm_snapsh
 	for (size_t i = 0; balancer->split && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		enum nm_dtas_type type = nm_balancer_thread(balancer, i)->behaviour.type;
-		if (type == NM_DTAS_EITHER || thread->main_cpu < 0 || !(thread->run_share > 0))
+		if (type == NM_DTAS_EITHER || thread->stats.main_cpu < 0 ||
+		    !(thread->stats.run_share > 0))
 			continue;
-		balancer->tally.typed += thread->run_share;
-		if (!nm_dtas_fits(balancer->cpu_types[thread->main_cpu], type, false))
-			balancer->tally.elsewhere += thread->run_share;
+		balancer->tally.typed += thread->stats.run_share;
+		if (!nm_dtas_fits(balancer->cpu_types[thread->stats.main_cpu], type, false))
+			balancer->tally.elsewhere += thread->stats.run_share;
 	}
 }
 
-void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			      const struct nm_figures *figures, size_t nr_figures)
+void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
-	size_t at = 0;
 	count_elsewhere(balancer, snapshot);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		while (at < nr_figures && figures[at].tid < thread->tid)
-			at++;
-		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
+		if (thread->active)
 			nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour,
-					 nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
-						      figures[at].instructions));
+					 nm_dtas_mpki(thread->stats.traffic / LINE_BYTES,
+						      thread->stats.instructions));
 	}
 	if (!balancer->split || snapshot->time_ns - balancer->split_ns >= SPLIT_NS)
 		update_split(balancer, snapshot);
@@ -249,8 +246,9 @@ static void confinement_init(struct confinement *confinement)
 	confinement->load = nm_must(calloc(nr_cpus + 1, sizeof(*confinement->load)));
 	confinement->moves = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*confinement->moves)));
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].main_cpu >= 0)
-			confinement->load[snapshot->threads[i].main_cpu] += load_of(confinement, i);
+		if (snapshot->threads[i].stats.main_cpu >= 0)
+			confinement->load[snapshot->threads[i].stats.main_cpu] +=
+				load_of(confinement, i);
 	for (size_t i = 0; i < proposals->count; i++)
 		note_move(confinement, &proposals->items[i].moves[0]);
 }
@@ -260,10 +258,11 @@ static bool must_return(const struct confinement *confinement, uint32_t i)
 	const struct nm_balancer *balancer = confinement->balancer;
 	const struct nm_snap_thread *thread = &confinement->snapshot->threads[i];
 	enum nm_dtas_type type = nm_balancer_thread(balancer, i)->behaviour.type;
-	if (confinement->moves[i] || !thread->movable || !thread->active || thread->main_node < 0 ||
-	    nm_dtas_fits(balancer->cpu_types[thread->main_cpu], type, false))
+	if (confinement->moves[i] || !thread->movable || !thread->active ||
+	    thread->stats.main_node < 0 ||
+	    nm_dtas_fits(balancer->cpu_types[thread->stats.main_cpu], type, false))
 		return false;
-	double others = confinement->load[thread->main_cpu] - load_of(confinement, i);
+	double others = confinement->load[thread->stats.main_cpu] - load_of(confinement, i);
 	return !(others < confinement->config->rules.balance_idle_max);
 }
 
@@ -273,7 +272,8 @@ static int find_cpu(const struct confinement *confinement, uint32_t i)
 	const struct nm_balancer *balancer = confinement->balancer;
 	const struct nm_snap_thread *thread = &confinement->snapshot->threads[i];
 	enum nm_dtas_type type = nm_balancer_thread(balancer, i)->behaviour.type;
-	hwloc_const_bitmap_t cpus = balancer->cpus_of_type[thread->main_node * TYPES + (int)type];
+	hwloc_const_bitmap_t cpus =
+		balancer->cpus_of_type[thread->stats.main_node * TYPES + (int)type];
 	int best = -1;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
 		if (confinement->snapshot->cpus[cpu].usable &&
@@ -290,14 +290,14 @@ static struct nm_proposal return_to(const struct confinement *confinement, uint3
 	return (struct nm_proposal){
 		.kind = NM_PROPOSAL_MIGRATE,
 		.moves[0] = {.thread = i,
-			     .cpu_from = thread->main_cpu,
+			     .cpu_from = thread->stats.main_cpu,
 			     .cpu_to = cpu,
-			     .node_from = thread->main_node,
-			     .node_to = thread->main_node,
+			     .node_from = thread->stats.main_node,
+			     .node_to = thread->stats.main_node,
 			     .record = NAN,
 			     .within = nm_balancer_within(confinement->balancer,
-							  known->behaviour.type, thread->main_node,
-							  cpu)},
+							  known->behaviour.type,
+							  thread->stats.main_node, cpu)},
 		.draw = NAN,
 		.gain = NAN,
 		.cost_before = NAN,
@@ -308,7 +308,7 @@ static struct nm_proposal return_to(const struct confinement *confinement, uint3
 			    .by = NM_SELECTED_BY_TYPE,
 			    .metric = NAN,
 			    .load = load_of(confinement, i),
-			    .load_from = confinement->load[thread->main_cpu],
+			    .load_from = confinement->load[thread->stats.main_cpu],
 			    .load_to = confinement->load[cpu],
 			    .gap = confinement->balancer->state.gap,
 			    .gain = NAN,

@@ -53,7 +53,7 @@ struct nm_location {
 
 /* The location of a process's memory, as counted by the kernel. */
 struct nm_location_query {
-	uint64_t ticket; /* 0: no query is pending */
+	uint64_t query_id; /* 0: no query is pending */
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
 	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
@@ -102,7 +102,7 @@ struct nm_home_state {
 	double expected_gain, stalled;	/* predicted then */
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
-	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t anon_bytes, anon_error_bytes, shared_bytes, hugetlb_bytes, excluded_mems;
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
 			       * yet */
 	/* Values of this interval: */
@@ -166,7 +166,7 @@ struct nm_placement {
 	double max_traffic;    /* bytes per second, the highest traffic of any node so far; 0:
 				* not known */
 	double recent_demand;  /* CPUs in demand on the machine, smoothed */
-	uint64_t unsettled_ns; /* when a process could last gain from a decision; 0: not yet */
+	uint64_t unstable_ns;  /* when a process could last gain from a decision; 0: not yet */
 	double settled_s;      /* time since then, as of the last interval */
 	double budget_s;       /* CPU time that examinations may use; negative: overdrawn */
 	uint64_t spent_ns;     /* CPU time of the main loop as of the last interval */
@@ -265,7 +265,7 @@ void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns);
 /* Returns whether nothing could be gained for a minute: intervals become longer, and samples fewer.
  * placement may be NULL. */
-bool nm_placement_is_settled(const struct nm_placement *placement);
+bool nm_placement_is_stable(const struct nm_placement *placement);
 /* Returns whether the interval must end now. placement may be NULL. */
 bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget);
@@ -413,7 +413,7 @@ struct nm_home_result {
 void nm_home_state_end_batch(struct nm_home_state *state, const struct nm_home_result *result,
 			     unsigned nr_nodes, uint64_t now_ns);
 
-/* ---- sides.c: processes without a home ---- */
+/* ---- lottery_processes.c: processes without a home ---- */
 
 /*
  * Leaves only those threads movable whose process has no home because it runs best on several

@@ -63,8 +63,8 @@ void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsh
 	nm_column_follow_threads(&record->threads, snapshot);
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->measured && thread->main_node >= 0)
-			cells_of(record, i)[thread->main_node] =
+		if (thread->measured && thread->stats.main_node >= 0)
+			cells_of(record, i)[thread->stats.main_node] =
 				(struct cell){.performance = thread->performance,
 					      .interval = snapshot->interval,
 					      .known = true};
@@ -146,7 +146,7 @@ enum nm_candidacy nm_lottery_candidacy(enum nm_thread_policy policy, const struc
 		return NM_CANDIDACY_UNMEASURED;
 	if (!thread->movable)
 		return NM_CANDIDACY_HELD;
-	if (thread->main_node < 0)
+	if (thread->stats.main_node < 0)
 		return NM_CANDIDACY_WANDERING;
 	if (lbma)
 		return NM_CANDIDACY_YES;

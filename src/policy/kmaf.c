@@ -39,7 +39,8 @@ static void free_plan(struct plan *plan)
 static int wanted_cache(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
 {
 	const struct nm_snap_thread *thread = thread_of(plan, i);
-	if (!thread->movable || thread->main_node < 0 || plan->here[i] < 0 || mapping->cpu[i] < 0)
+	if (!thread->movable || thread->stats.main_node < 0 || plan->here[i] < 0 ||
+	    mapping->cpu[i] < 0)
 		return NONE;
 	int cache = plan->cache_of[mapping->cpu[i]];
 	if (cache == plan->here[i])
@@ -70,7 +71,7 @@ static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 	plan->moves = nm_must(calloc(threads + 1, sizeof(*plan->moves)));
 	plan->units = nm_must(calloc(threads + 1, sizeof(*plan->units)));
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
-		int cpu = thread_of(plan, i)->main_cpu;
+		int cpu = thread_of(plan, i)->stats.main_cpu;
 		plan->here[i] = cpu < 0 ? NONE : plan->cache_of[cpu];
 		plan->place[i] = plan->here[i];
 		plan->unit_of[i] = NONE;
@@ -107,7 +108,7 @@ static void add_move(struct plan *plan, struct unit *unit, size_t thread, int cp
 	int from = node_of(plan, plan->here[thread]), to = node_of(plan, plan->wanted[thread]);
 	plan->moves[plan->nr_moves++] = (struct nm_move){
 		.thread = (uint32_t)thread,
-		.cpu_from = thread_of(plan, thread)->main_cpu,
+		.cpu_from = thread_of(plan, thread)->stats.main_cpu,
 		.cpu_to = cpu,
 		.node_from = from,
 		.node_to = to,
@@ -136,7 +137,7 @@ static bool may_replace(const struct plan *plan, size_t thread, size_t other)
 	if (!plan->config->rules.cross_owner_swap &&
 	    processes[enters->process].uid != processes[leaves->process].uid)
 		return false;
-	return hwloc_bitmap_isset(enters->allowed, (unsigned)leaves->main_cpu);
+	return hwloc_bitmap_isset(enters->allowed, (unsigned)leaves->stats.main_cpu);
 }
 
 /* Waiting threads, by their current and wanted caches, in order. */
@@ -164,8 +165,8 @@ static void find_partner(struct plan *plan, const struct queues *queues, size_t 
 		    !may_replace(plan, other, a))
 			continue;
 		struct unit *unit = add_unit(plan, true);
-		add_move(plan, unit, a, thread_of(plan, other)->main_cpu);
-		add_move(plan, unit, other, thread_of(plan, a)->main_cpu);
+		add_move(plan, unit, a, thread_of(plan, other)->stats.main_cpu);
+		add_move(plan, unit, other, thread_of(plan, a)->stats.main_cpu);
 		return;
 	}
 }
@@ -226,9 +227,9 @@ static int find_cpu(struct plan *plan, size_t thread)
 static bool frees_cpu(const struct plan *plan, size_t thread)
 {
 	const struct nm_snap_thread *leaving = thread_of(plan, thread);
-	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->main_cpu];
+	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->stats.main_cpu];
 	return cpu->nr_main_threads == 1 &&
-	       cpu->busy_share - leaving->run_share <= plan->config->rules.free_max;
+	       cpu->busy_share - leaving->stats.run_share <= plan->config->rules.free_max;
 }
 
 static bool move_alone(struct plan *plan, size_t thread)
@@ -241,7 +242,7 @@ static bool move_alone(struct plan *plan, size_t thread)
 		unit->needs = plan->freed_by[cpu];
 	plan->claimed[cpu] = true;
 	if (frees_cpu(plan, thread))
-		plan->freed_by[thread_of(plan, thread)->main_cpu] = (int)plan->nr_units - 1;
+		plan->freed_by[thread_of(plan, thread)->stats.main_cpu] = (int)plan->nr_units - 1;
 	add_move(plan, unit, thread, cpu);
 	return true;
 }
@@ -279,7 +280,8 @@ static void find_cycle(struct plan *plan, size_t a, size_t *cycle)
 		return;
 	struct unit *unit = add_unit(plan, false);
 	for (size_t i = 0; i < length; i++)
-		add_move(plan, unit, cycle[i], thread_of(plan, cycle[(i + 1) % length])->main_cpu);
+		add_move(plan, unit, cycle[i],
+			 thread_of(plan, cycle[(i + 1) % length])->stats.main_cpu);
 }
 
 static void make_units(struct plan *plan)
@@ -306,7 +308,7 @@ static void follow_mapping(struct plan *plan, const struct nm_mapping *mapping)
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = thread_of(plan, i);
 		if (!thread->movable || plan->here[i] < 0 || mapping->cpu[i] < 0 ||
-		    mapping->cpu[i] == thread->main_cpu)
+		    mapping->cpu[i] == thread->stats.main_cpu)
 			continue;
 		plan->wanted[i] = plan->cache_of[mapping->cpu[i]];
 		add_move(plan, add_unit(plan, false), i, mapping->cpu[i]);
@@ -377,8 +379,8 @@ static void write_proposals(const struct plan *plan, struct nm_proposals *ret)
 	}
 	for (uint32_t i = 0; i < plan->snapshot->nr_threads; i++) {
 		struct nm_move stay = {.thread = i,
-				       .cpu_from = thread_of(plan, i)->main_cpu,
-				       .cpu_to = thread_of(plan, i)->main_cpu,
+				       .cpu_from = thread_of(plan, i)->stats.main_cpu,
+				       .cpu_to = thread_of(plan, i)->stats.main_cpu,
 				       .node_from = node_of(plan, plan->here[i]),
 				       .node_to = node_of(plan, plan->here[i]),
 				       .record = NAN};
@@ -429,15 +431,15 @@ static void add_thread(const struct nm_snapshot *snapshot, struct input *input, 
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
 	input->threads[i] = (struct nm_mapping_thread){
-		.cpu = thread->main_cpu,
-		.load = thread->main_cpu < 0 ? 0 : thread->run_share,
+		.cpu = thread->stats.main_cpu,
+		.load = thread->stats.main_cpu < 0 ? 0 : thread->stats.run_share,
 		.allowed = thread->allowed,
 		.memory = (unsigned)(thread->preferred + 1),
 	};
-	if (thread->movable && thread->main_node >= 0)
+	if (thread->movable && thread->stats.main_node >= 0)
 		return;
 	/* A thread that must stay is bound to its node, so that partners move to it. */
-	int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
+	int node = nm_topology_node_of_cpu(snapshot->topology, thread->stats.main_cpu);
 	hwloc_bitmap_t mask = nm_must(hwloc_bitmap_dup(thread->allowed));
 	if (node >= 0)
 		nm_must_do(hwloc_bitmap_and(mask, mask, snapshot->topology->nodes[node].cpus));

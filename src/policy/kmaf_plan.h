@@ -72,14 +72,14 @@ static inline const struct nm_snap_thread *thread_of(const struct plan *plan, si
 
 static inline double demand_of(const struct plan *plan, size_t thread)
 {
-	double share = thread_of(plan, thread)->run_share;
+	double share = thread_of(plan, thread)->stats.run_share;
 	return share >= 0 && share < 1 ? share : 1;
 }
 
 /* Bytes per second; 0: not known. */
 static inline double traffic_of(const struct plan *plan, size_t thread)
 {
-	return fmax(thread_of(plan, thread)->traffic, 0);
+	return fmax(thread_of(plan, thread)->stats.traffic, 0);
 }
 
 static inline int node_of(const struct plan *plan, int cache)

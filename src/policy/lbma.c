@@ -16,7 +16,7 @@
 /* An unknown number of accesses counts as 0, and does not justify a move. */
 static double known_accesses(const struct nm_snap_thread *thread)
 {
-	return thread->access_total > 0 ? thread->access_total : 0;
+	return thread->stats.access_total > 0 ? thread->stats.access_total : 0;
 }
 
 /* Returns by how much nearer an access to memory on `node` becomes, in local distances. */
@@ -33,13 +33,13 @@ double nm_surplus_of(const struct nm_topology *topology, const struct nm_snap_th
 	double saved = 0, squares = 0, known = known_accesses(thread);
 	for (int node = 0; node < (int)topology->nr_nodes; node++) {
 		double nearer = nearer_by(topology, node_from, node_to, node);
-		saved += thread->accesses[node] * nearer;
-		squares += thread->accesses[node] * nearer * nearer;
+		saved += thread->stats.accesses[node] * nearer;
+		squares += thread->stats.accesses[node] * nearer * nearer;
 	}
 	saved -= margin * known;
-	if (!(sigmas > 0) || !(thread->access_samples > 0))
+	if (!(sigmas > 0) || !(thread->stats.access_samples > 0))
 		return saved;
-	return saved - sigmas * sqrt(squares * known / thread->access_samples);
+	return saved - sigmas * sqrt(squares * known / thread->stats.access_samples);
 }
 
 /* ---- candidates ---- */
@@ -103,8 +103,8 @@ double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_
 	if (!config->rules.paper)
 		return one->preferred == node ? config->rules.q2 : 0;
 	for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++)
-		raise_to(&most, one->accesses[k]);
-	return most > 0 && one->accesses[node] == most ? config->rules.q2 : 0;
+		raise_to(&most, one->stats.accesses[k]);
+	return most > 0 && one->stats.accesses[node] == most ? config->rules.q2 : 0;
 }
 
 static bool is_refused(const struct search *search, uint32_t thread, int node)
@@ -120,7 +120,7 @@ static double move_tickets_of(const struct search *search, uint32_t thread, int 
 
 static double surplus_of(const struct search *search, const struct nm_snap_thread *thread, int node)
 {
-	return nm_surplus_of(search->snapshot->topology, thread, thread->main_node, node,
+	return nm_surplus_of(search->snapshot->topology, thread, thread->stats.main_node, node,
 			     NM_GATE_MARGIN, search->config->rules.gate_sigmas);
 }
 
@@ -132,7 +132,7 @@ static void fill_partner(struct search *search, size_t position)
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	/* A partner with too few samples may lose more than is known, and is not moved. */
 	bool unknown = search->gated && !search->tickets->known[index];
-	bool fixed = !thread->movable || thread->main_node < 0 || unknown;
+	bool fixed = !thread->movable || thread->stats.main_node < 0 || unknown;
 	search->partners[position] = (struct partner){
 		.allowed = thread->allowed,
 		.thread = index,
@@ -141,15 +141,17 @@ static void fill_partner(struct search *search, size_t position)
 	};
 	for (int node = 0; !fixed && node < (int)nr_nodes; node++) {
 		size_t at = (size_t)node * search->nr_partners + position, to = (size_t)node;
-		if (node == thread->main_node || is_refused(search, index, node))
+		if (node == thread->stats.main_node || is_refused(search, index, node))
 			continue;
 		double surplus = surplus_of(search, thread, node);
 		search->partner_tickets[at] = move_tickets_of(search, index, node);
 		if (search->tickets->partner)
 			search->partner_tickets[at] += search->tickets->partner[index];
 		search->surplus[at] = surplus;
-		raise_to(&search->best_of_node[(size_t)thread->main_node * nr_nodes + to], surplus);
-		raise_to(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
+		raise_to(&search->best_of_node[(size_t)thread->stats.main_node * nr_nodes + to],
+			 surplus);
+		raise_to(&search->best_of_cpu[(size_t)thread->stats.main_cpu * nr_nodes + to],
+			 surplus);
 	}
 }
 
@@ -235,7 +237,7 @@ static bool is_pointless_swap(const struct pair_search *pair_search, uint32_t pa
 	int wanted = pair_search->thread->preferred;
 	return pair_search->search->no_pointless_swaps && wanted >= 0 &&
 	       wanted == pair_search->search->snapshot->threads[partner].preferred &&
-	       (wanted == pair_search->node || wanted == pair_search->thread->main_node);
+	       (wanted == pair_search->node || wanted == pair_search->thread->stats.main_node);
 }
 
 /* Returns whether the pair must be examined further; most are rejected by the gate. */
@@ -263,8 +265,8 @@ static void add_swaps_with(struct pair_search *pair_search, int cpu)
 {
 	struct search *search = pair_search->search;
 	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
-	size_t row = (size_t)pair_search->thread->main_node * search->nr_partners;
-	unsigned here = (unsigned)pair_search->thread->main_cpu;
+	size_t row = (size_t)pair_search->thread->stats.main_node * search->nr_partners;
+	unsigned here = (unsigned)pair_search->thread->stats.main_cpu;
 	uint32_t uid = search->snapshot->processes[pair_search->thread->process].uid;
 	search->comparisons += there->nr_main_threads;
 	for (size_t i = there->first_main_thread;
@@ -284,8 +286,8 @@ static void add_swaps(struct pair_search *pair_search)
 {
 	const struct search *search = pair_search->search;
 	const struct nm_topology *topology = search->snapshot->topology;
-	size_t nr_nodes = topology->nr_nodes, home = (size_t)pair_search->thread->main_node;
-	if (!search->snapshot->cpus[pair_search->thread->main_cpu].usable)
+	size_t nr_nodes = topology->nr_nodes, home = (size_t)pair_search->thread->stats.main_node;
+	if (!search->snapshot->cpus[pair_search->thread->stats.main_cpu].usable)
 		return;
 	const double *best_of_node = &search->best_of_node[(size_t)pair_search->node * nr_nodes];
 	if (!passes_gate(search, pair_search->surplus + best_of_node[home]))
@@ -309,7 +311,7 @@ static void search_thread(struct search *search, struct nm_ticket_pool *pool, ui
 					  .pool = pool,
 					  .thread = &search->snapshot->threads[thread],
 					  .index = thread};
-	int home = pair_search.thread->main_node;
+	int home = pair_search.thread->stats.main_node;
 	for (pair_search.node = 0; pair_search.node < (int)search->snapshot->topology->nr_nodes;
 	     pair_search.node++) {
 		if (pair_search.node == home || is_refused(search, thread, pair_search.node))
@@ -326,9 +328,9 @@ static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t threa
 	const struct nm_snap_thread *moved = &snapshot->threads[thread];
 	return (struct nm_move){
 		.thread = thread,
-		.cpu_from = moved->main_cpu,
+		.cpu_from = moved->stats.main_cpu,
 		.cpu_to = cpu_to,
-		.node_from = moved->main_node,
+		.node_from = moved->stats.main_node,
 		.node_to = snapshot->cpus[cpu_to].node,
 		.record = NAN,
 	};
@@ -437,7 +439,8 @@ double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *mo
 	double gained = 0, total = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[moves[i].thread];
-		gained += thread->accesses[moves[i].node_to] - thread->accesses[moves[i].node_from];
+		gained += thread->stats.accesses[moves[i].node_to] -
+			  thread->stats.accesses[moves[i].node_from];
 		total += known_accesses(thread);
 	}
 	return total > 0 ? gained / total : (double)NAN;

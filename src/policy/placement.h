@@ -68,7 +68,7 @@ struct nm_place_group {
 	/* Per node: whether its memory may be moved there; NULL: to every node. And the share of
 	 * its memory, wherever that is, that cannot be moved to any node. */
 	bool *may_hold;
-	double held_share;
+	double pinned_share;
 	/* Per node: the part (0-1) of its memory there that cannot be moved, because it is shared
 	 * or of files; NULL: none. */
 	const double *stays_on;
@@ -120,7 +120,7 @@ struct nm_place_proposal {
 	double distance_now, distance_home;
 	double load;  /* load per core of the node, including the group */
 	double gain;  /* predicted part of the time that the node saves, or else the best one */
-	bool settled; /* neither a home nor nearer memory could save it much */
+	bool stable;  /* neither a home nor nearer memory could save it much */
 	/* Staying where it is, then the best nodes; none if it is not eligible. */
 	struct nm_home_candidate candidates[NM_HOME_CANDIDATES_MAX];
 	unsigned nr_candidates;

@@ -54,7 +54,7 @@ static double cost_where_it_was(const struct nm_snapshot *snapshot,
 {
 	if (node < 0)
 		return NAN;
-	return nm_selection_access_cost(snapshot->topology, thread->accesses, node);
+	return nm_selection_access_cost(snapshot->topology, thread->stats.accesses, node);
 }
 
 /* Returns 0 or -ENOENT (the thread may use no CPU there); *ret is unchanged on failure. */
@@ -80,9 +80,9 @@ static int step_build(const struct nm_snapshot *snapshot, const struct nm_config
 		.original = thread->allowed,
 		.unrestricted = thread->unrestricted,
 		.local_before = thread->local_share,
-		.samples_before = thread->access_samples,
-		.latency_before = thread->latency,
-		.latency_samples_before = thread->latency_samples,
+		.samples_before = thread->stats.access_samples,
+		.latency_before = thread->stats.latency,
+		.latency_samples_before = thread->stats.latency_samples,
 		.performance_before = thread->performance,
 		.relative_before = thread->relative,
 		.record = NAN,
@@ -248,9 +248,9 @@ int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config 
 {
 	const struct nm_snap_thread *one = &snapshot->threads[thread];
 	const struct step_route route = {
-		.cpu_from = one->main_cpu,
+		.cpu_from = one->stats.main_cpu,
 		.cpu_to = -1,
-		.node_from = nm_topology_node_of_cpu(snapshot->topology, one->main_cpu),
+		.node_from = nm_topology_node_of_cpu(snapshot->topology, one->stats.main_cpu),
 		.node_to = node,
 		.whole_node = true,
 	};
@@ -332,9 +332,10 @@ void nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_co
 		    back->node_from >= (int)snapshot->topology->nr_nodes)
 			continue;
 		const struct step_route route = {
-			.cpu_from = thread->main_cpu,
+			.cpu_from = thread->stats.main_cpu,
 			.cpu_to = back->cpu_from,
-			.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
+			.node_from =
+				nm_topology_node_of_cpu(snapshot->topology, thread->stats.main_cpu),
 			.node_to = back->node_from,
 			.whole_node = is_occupied(snapshot, verdict, back->cpu_from),
 		};

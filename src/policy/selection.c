@@ -90,11 +90,11 @@ void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snap
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_residence *residence = residence_at(balancer, thread->process);
-		if (!(thread->access_total > 0))
+		if (!(thread->stats.access_total > 0))
 			continue;
 		for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
-			residence->seen[k] += thread->accesses[k];
-		residence->samples += thread->access_samples;
+			residence->seen[k] += thread->stats.accesses[k];
+		residence->samples += thread->stats.access_samples;
 	}
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
@@ -113,10 +113,10 @@ struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer, 
 }
 
 void nm_balancer_note_query(struct nm_balancer *balancer, struct nm_residence *residence,
-			    uint64_t ticket, int error, const struct nm_snapshot *snapshot)
+			    uint64_t query_id, int error, const struct nm_snapshot *snapshot)
 {
 	residence->due_ns = snapshot->time_ns + (error == -EAGAIN ? RETRY_NS : PERIOD_NS);
-	balancer->query = (struct nm_balancer_query){.ticket = ticket,
+	balancer->query = (struct nm_balancer_query){.query_id = query_id,
 						     .pid = residence->pid,
 						     .start_ticks = residence->start_ticks,
 						     .interval = snapshot->interval};

@@ -201,7 +201,7 @@ bool nm_trial_has(const struct nm_trial *trial, uint32_t pid);
 /* Records the total CPU time of a process, from /proc. */
 void nm_trial_read(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns);
 /* Counts the accesses of the threads of processes in an interval. */
-void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_figures *threads,
+void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_sampled_thread *threads,
 			      size_t count, const struct nm_topology *topology);
 /* Adds to the conditions of a process's arm, if it is within its window. */
 void nm_trial_observe(struct nm_trial *trial, uint32_t pid,

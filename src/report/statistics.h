@@ -87,7 +87,7 @@ struct nm_statistics {
 	double memory_imbalance;
 	struct nm_source_status source;
 	unsigned nodes;
-	struct nm_roster_counts roster;
+	struct nm_tasks_counts tasks;
 	uint64_t processes_active, threads_measured, threads_undersampled, assigned;
 	struct nm_move_counts moves;
 	double latency;

@@ -19,7 +19,7 @@ static void summarise_threads(struct nm_entry *entry, const struct nm_statistics
 			      uint64_t suppressed)
 {
 	const struct nm_tally *tally = &statistics->tally;
-	unsigned threads = statistics->roster.threads_managed;
+	unsigned threads = statistics->tasks.threads_managed;
 	char local[32];
 	describe_share(local, sizeof(local), tally->local_share);
 	nm_entry_field(entry, "COST_PERCENT", "%.2f", tally->cpu_share * 100);
@@ -64,7 +64,7 @@ const char *nm_restoration_text(bool unrestored)
 static void describe_managed(const struct nm_statistics *statistics, char *text, size_t size,
 			     const char *sampled)
 {
-	unsigned threads = statistics->roster.threads_managed;
+	unsigned threads = statistics->tasks.threads_managed;
 	(void)snprintf(text, size, "%s%u thread%s managed, %" PRIu64 " assigned", sampled, threads,
 		       nm_plural(threads, "", "s"), statistics->assigned);
 }

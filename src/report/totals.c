@@ -81,9 +81,9 @@ void nm_view_totals(const struct nm_view *view, struct nm_statistics *ret)
 	if (!view->paused) {
 		ret->parts |= 1U << NM_PART_TASKS;
 		ret->nodes = view->topology->nr_nodes;
-		ret->roster = nm_roster_counts(view->roster);
+		ret->tasks = nm_tasks_counts(view->tasks);
 		ret->processes_active =
-			ret->roster.processes_managed - ret->roster.processes_observed;
+			ret->tasks.processes_managed - ret->tasks.processes_observed;
 		ret->threads_measured = snapshot ? snapshot->measured : 0;
 		ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
 		ret->assigned = nm_assignments_count(view->assignments);

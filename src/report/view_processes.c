@@ -23,11 +23,12 @@ struct sum {
 
 static void add_work(const struct nm_snap_thread *thread, struct sum *sum)
 {
-	if (isfinite(thread->run_share))
-		sum->run = (isfinite(sum->run) ? sum->run : 0) + thread->run_share;
-	if (thread->intensity > 0 && isfinite(thread->intensity) && isfinite(thread->operations)) {
-		sum->operations += thread->operations;
-		sum->traffic += thread->operations / thread->intensity;
+	if (isfinite(thread->stats.run_share))
+		sum->run = (isfinite(sum->run) ? sum->run : 0) + thread->stats.run_share;
+	if (thread->intensity > 0 && isfinite(thread->intensity) &&
+	    isfinite(thread->stats.operations)) {
+		sum->operations += thread->stats.operations;
+		sum->traffic += thread->stats.operations / thread->intensity;
 	}
 }
 
@@ -41,17 +42,17 @@ static void add_thread(const struct nm_snap_thread *thread, uint64_t decision, s
 {
 	add_decision(sum, decision);
 	add_work(thread, sum);
-	if (thread->main_node >= 0 && thread->access_total > 0) {
-		sum->local += thread->accesses[thread->main_node];
-		sum->accesses += thread->access_total;
+	if (thread->stats.main_node >= 0 && thread->stats.access_total > 0) {
+		sum->local += thread->stats.accesses[thread->stats.main_node];
+		sum->accesses += thread->stats.access_total;
 	}
-	if (isfinite(thread->latency)) {
-		sum->latency += thread->latency * thread->latency_samples;
-		sum->latency_samples += thread->latency_samples;
+	if (isfinite(thread->stats.latency)) {
+		sum->latency += thread->stats.latency * thread->stats.latency_samples;
+		sum->latency_samples += thread->stats.latency_samples;
 	}
 	sum->assigned += thread->assigned >= 0;
-	if (thread->main_node >= 0)
-		sum->on_node[thread->main_node]++;
+	if (thread->stats.main_node >= 0)
+		sum->on_node[thread->stats.main_node]++;
 }
 
 static int compare_sums(const void *a, const void *b)
@@ -245,7 +246,7 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
 			struct nm_process_row *row)
 {
 	enum nm_eligibility refusal =
-		has_threads ? NM_ELIGIBILITY_MANAGED : nm_roster_refusal(view->roster, process);
+		has_threads ? NM_ELIGIBILITY_MANAGED : nm_tasks_refusal(view->tasks, process);
 	bool eligible = refusal == NM_ELIGIBILITY_MANAGED || refusal == NM_ELIGIBILITY_SMALL ||
 			refusal == NM_ELIGIBILITY_YOUNG || refusal == NM_ELIGIBILITY_IDLE;
 	if (eligible && nm_topology_is_single(view->topology))
@@ -255,7 +256,7 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
 		return;
 	}
 	row->reason = nm_eligibility_reason(refusal)->name;
-	nm_roster_explain(view->roster, process, refusal, text);
+	nm_tasks_explain(view->tasks, process, refusal, text);
 	row->explanation = text;
 }
 
@@ -263,7 +264,7 @@ static void fill_reason(const struct nm_view *view, const struct nm_process *pro
  * whose time replaces that of the last one. */
 static int64_t age_of_location(const struct nm_view *view, const struct nm_home_state *state)
 {
-	uint64_t at_ns = state->location.ticket ? 0 : state->location.asked_ns;
+	uint64_t at_ns = state->location.query_id ? 0 : state->location.asked_ns;
 	if (state->migration.ended_ns > at_ns)
 		at_ns = state->migration.ended_ns;
 	if (at_ns == 0 || at_ns > view->now_ns)
@@ -326,7 +327,7 @@ static void show_processes(const struct nm_view *view, const uint64_t *last, str
 	nm_autofree uint64_t *counts = nm_must(calloc(nr_nodes, sizeof(*counts)));
 	nm_autofree double *shares = nm_must(calloc(nr_nodes, sizeof(*shares)));
 	struct nm_process *const *known;
-	size_t nr_sums, count = nm_roster_processes(view->roster, &known);
+	size_t nr_sums, count = nm_tasks_processes(view->tasks, &known);
 	nm_autofree struct nm_process **sorted = nm_must(calloc(count + 1, sizeof(*sorted)));
 	nm_autofree struct sum *sums = sum_processes(view, last, &nr_sums);
 	add_page_decisions(view, sums, nr_sums);

@@ -34,7 +34,7 @@ static struct nm_node_row node_row(const struct nm_view *view, unsigned index)
 	if (known > 0)
 		row.load = load / known;
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
-		row.threads += snapshot->threads[i].main_node == (int)index;
+		row.threads += snapshot->threads[i].stats.main_node == (int)index;
 	for (unsigned i = 0; view->served && i < view->topology->nr_nodes; i++)
 		served += view->served[i];
 	if (served > 0)
@@ -82,18 +82,18 @@ static json_t *thread_json(const struct nm_view *view, const struct nm_snap_thre
 		.tid = thread->tid,
 		.pid = thread->pid,
 		.comm = view->snapshot->processes[thread->process].comm,
-		.cpu = thread->main_cpu,
-		.node = nm_topology_os_id(view->topology, thread->main_node),
+		.cpu = thread->stats.main_cpu,
+		.node = nm_topology_os_id(view->topology, thread->stats.main_node),
 		.preferred_node = nm_topology_os_id(view->topology, thread->preferred),
 		.local_share = thread->local_share,
-		.accesses = thread->access_total,
-		.latency_cycles = thread->latency,
+		.accesses = thread->stats.access_total,
+		.latency_cycles = thread->stats.latency,
 		.intensity = thread->intensity,
-		.operations_per_s = thread->operations,
-		.instructions_per_s = thread->instructions,
+		.operations_per_s = thread->stats.operations,
+		.instructions_per_s = thread->stats.instructions,
 		.performance = thread->performance,
 		.relative_performance = thread->relative,
-		.run_share = thread->run_share,
+		.run_share = thread->stats.run_share,
 		.assigned_node = nm_topology_os_id(view->topology, thread->assigned),
 		.last_decision = decision ? (int64_t)decision : -1,
 	};
@@ -108,7 +108,7 @@ static void show_threads(const struct nm_view *view, const uint64_t *last, struc
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		/* Not if it has exited, or was released. */
-		if (nm_roster_thread_eligibility(view->roster, thread->tid, &eligibility) == 0 &&
+		if (nm_tasks_thread_eligibility(view->tasks, thread->tid, &eligibility) == 0 &&
 		    nm_dump_admit_of(dump, snapshot->processes[thread->process].domain))
 			nm_dump_row(dump, thread_json(view, thread, last[i]));
 	}

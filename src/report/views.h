@@ -33,7 +33,7 @@ struct nm_view {
 	 * because they may have been freed. */
 	const struct nm_snapshot *snapshot;
 	const double *served; /* accesses of all threads by node of the memory */
-	struct nm_roster *roster;
+	struct nm_task_table *tasks;
 	const struct nm_moves *moves;
 	const struct nm_assignments *assignments;
 	struct nm_memory *memory;	   /* NULL: pages are not tracked */

@@ -20,7 +20,7 @@ struct slot {
 
 /* Samples of one process that wait for the nodes of their pages. */
 struct batch {
-	uint64_t ticket; /* 0: not used */
+	uint64_t query_id; /* 0: not used */
 	uint32_t age;	 /* time of the query */
 	unsigned count;
 	struct nm_sample *samples;
@@ -54,7 +54,7 @@ void nm_page_nodes_free(struct nm_page_nodes *page_nodes)
 		return;
 	for (unsigned i = 0; i < page_nodes->nr_batches; i++) {
 		page_nodes->platform->ops->memory_cancel(page_nodes->platform,
-							 page_nodes->batches[i].ticket);
+							 page_nodes->batches[i].query_id);
 		free(page_nodes->batches[i].samples);
 	}
 	free(page_nodes);
@@ -196,12 +196,12 @@ static bool poll_batch(struct nm_page_nodes *page_nodes, struct batch *batch)
 {
 	struct nm_platform *platform = page_nodes->platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r = platform->ops->memory_poll(platform, batch->ticket, &answer);
+	int r = platform->ops->memory_poll(platform, batch->query_id, &answer);
 
 	if (r == -EAGAIN && page_nodes->age - batch->age < BATCH_INTERVALS)
 		return false;
 	if (r == -EAGAIN)
-		platform->ops->memory_cancel(platform, batch->ticket);
+		platform->ops->memory_cancel(platform, batch->query_id);
 	const int *nodes = answer.count == batch->count ? answer.nodes : NULL;
 	for (unsigned i = 0; i < batch->count; i++) {
 		if (batch->samples[i].tid == 0)
@@ -241,7 +241,7 @@ static int query_samples(struct nm_page_nodes *page_nodes, unsigned first, unsig
 		addresses[i - first] = page_nodes->waiting[i].address >> PAGE_SHIFT << PAGE_SHIFT;
 	batch.samples = nm_must(calloc(batch.count, sizeof(*batch.samples)));
 	memcpy(batch.samples, &page_nodes->waiting[first], batch.count * sizeof(*batch.samples));
-	int r = platform->ops->memory_query(platform, &query, &batch.ticket);
+	int r = platform->ops->memory_query(platform, &query, &batch.query_id);
 	if (r < 0) {
 		free(batch.samples);
 		return r;

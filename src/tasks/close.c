@@ -9,18 +9,18 @@
 #define WINDOW_FLOOR 0.01
 #define CACHE_LINE 64
 
-static void reserve_figures(struct nm_metrics *metrics)
+static void reserve_results(struct nm_metrics *metrics)
 {
 	size_t wanted = metrics->used, cells = wanted * metrics->nr_nodes;
 
-	if (wanted <= metrics->figure_capacity)
+	if (wanted <= metrics->result_capacity)
 		return;
-	metrics->figures =
-		nm_must(reallocarray(metrics->figures, wanted, sizeof(*metrics->figures)));
+	metrics->sampled =
+		nm_must(reallocarray(metrics->sampled, wanted, sizeof(*metrics->sampled)));
 	metrics->accesses =
 		nm_must(reallocarray(metrics->accesses, cells, sizeof(*metrics->accesses)));
 	metrics->fresh = nm_must(reallocarray(metrics->fresh, cells, sizeof(*metrics->fresh)));
-	metrics->figure_capacity = wanted;
+	metrics->result_capacity = wanted;
 }
 
 /* ---- CPUs ---- */
@@ -46,17 +46,16 @@ static int best_slot(const struct nm_metrics *metrics, const struct nm_entry *en
 }
 
 static void set_home(const struct nm_metrics *metrics, const struct nm_entry *entry,
-		     struct nm_figures *figures)
+		     struct nm_thread_stats *stats)
 {
 	/* With more CPUs than slots, only the counts per node are exact. */
 	int slot = best_slot(metrics, entry, entry->overflowed ? nm_most_runs(metrics, entry) : 0);
 
-	figures->main_cpu = slot < 0 ? -1 : entry->run_cpu[slot];
-	figures->main_node = slot < 0 ? -1 : nm_cpu_node(metrics, entry->run_cpu[slot]);
-	figures->main_node_share =
-		figures->main_node < 0
-			? NAN
-			: (double)entry->counts[figures->main_node] / (double)entry->run_samples;
+	stats->main_cpu = slot < 0 ? -1 : entry->run_cpu[slot];
+	stats->main_node = slot < 0 ? -1 : nm_cpu_node(metrics, entry->run_cpu[slot]);
+	stats->main_node_share = stats->main_node < 0 ? NAN
+						      : (double)entry->counts[stats->main_node] /
+								(double)entry->run_samples;
 }
 
 static double run_share(const struct nm_entry *entry, const struct nm_metrics_interval *interval,
@@ -108,26 +107,26 @@ static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event
 
 /* Adds the latencies of the interval to the window, if the thread still runs on the same node. */
 static void set_latency(const struct nm_hardware *hardware, struct nm_window *window,
-			struct nm_figures *figures)
+			struct nm_thread_stats *stats)
 {
-	figures->latency = figures->recent_latency = NAN;
-	figures->latency_samples = hardware->latency_samples;
+	stats->latency = stats->recent_latency = NAN;
+	stats->latency_samples = hardware->latency_samples;
 	if (hardware->latency_samples)
-		figures->latency =
-			(double)hardware->latency_sum / (double)hardware->latency_samples;
-	if (figures->main_node >= 0 && figures->main_node != window->latency_node) {
+		stats->latency = (double)hardware->latency_sum / (double)hardware->latency_samples;
+	if (stats->main_node >= 0 && stats->main_node != window->latency_node) {
 		window->latency_sum = window->latency_samples = 0;
-		window->latency_node = figures->main_node;
+		window->latency_node = stats->main_node;
 	}
 	window->latency_sum += (double)hardware->latency_sum;
 	window->latency_samples += (double)hardware->latency_samples;
-	figures->recent_latency_samples = window->latency_samples;
+	stats->recent_latency_samples = window->latency_samples;
 	if (window->latency_samples > 0)
-		figures->recent_latency = window->latency_sum / window->latency_samples;
+		stats->recent_latency = window->latency_sum / window->latency_samples;
 }
 
 static void set_performance(const struct nm_metrics *metrics, const struct nm_hardware *hardware,
-			    const struct nm_metrics_interval *interval, struct nm_figures *figures)
+			    const struct nm_metrics_interval *interval,
+			    struct nm_thread_stats *stats)
 {
 	double length_s = (double)interval->length_ns / (double)NM_NSEC_PER_SEC;
 	/*
@@ -140,15 +139,15 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 		metrics->dram_sample_bytes ? metrics->dram_sample_bytes : CACHE_LINE;
 	double traffic_floor = (double)interval->min_samples * (double)sample_bytes;
 
-	figures->instructions = figures->operations = figures->traffic = NAN;
+	stats->instructions = stats->operations = stats->traffic = NAN;
 	if (!(length_s > 0))
 		return;
 	if (is_sampled(interval, NM_EVENT_INSTRUCTIONS))
-		figures->instructions = (double)hardware->instructions / length_s;
+		stats->instructions = (double)hardware->instructions / length_s;
 	if (is_sampled(interval, NM_EVENT_FLOPS))
-		figures->operations = figures->instructions + (double)hardware->flops / length_s;
+		stats->operations = stats->instructions + (double)hardware->flops / length_s;
 	if (is_sampled(interval, NM_EVENT_DRAM))
-		figures->traffic = fmax((double)hardware->dram_bytes / length_s, traffic_floor);
+		stats->traffic = fmax((double)hardware->dram_bytes / length_s, traffic_floor);
 }
 
 /* ---- end of the interval ---- */
@@ -166,9 +165,9 @@ static void clear_interval(const struct nm_metrics *metrics, uint32_t index)
 
 /* Lost samples are assumed to be distributed like those received on the main CPU of the thread. */
 static double taken_per_seen(const struct nm_metrics_interval *interval,
-			     const struct nm_figures *figures)
+			     const struct nm_thread_stats *stats)
 {
-	int cpu = figures->main_cpu;
+	int cpu = stats->main_cpu;
 
 	if (!interval->taken_per_seen || cpu < 0 || (unsigned)cpu >= interval->nr_cpus)
 		return 1.0;
@@ -187,10 +186,10 @@ static void make_up_for_losses(const struct nm_metrics *metrics, double factor, 
 	hardware->dram_bytes = (uint64_t)((double)hardware->dram_bytes * factor);
 }
 
-/* Returns true if the thread has metrics, which are then in `figures`. `first` is the index of its
+/* Returns true if the thread has metrics, which are then in *ret. `first` is the index of its
  * values per node. */
 static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
-			uint32_t index, struct nm_figures *figures, size_t first)
+			uint32_t index, struct nm_sampled_thread *ret, size_t first)
 {
 	double *accesses = metrics->accesses + first;
 	uint32_t *fresh = metrics->fresh + first;
@@ -204,52 +203,50 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 		has_accesses |= window->accesses[k] > 0.0;
 	if (silent && !has_accesses)
 		return false;
-	*figures = (struct nm_figures){
-		.pid = entry->pid,
-		.tid = entry->tid,
-		.run_samples = entry->run_samples,
-		.access_new = take_fresh(metrics, entry, hardware, fresh),
-		.accesses = accesses,
-		.fresh = fresh,
-	};
-	set_home(metrics, entry, figures);
-	double factor = taken_per_seen(interval, figures);
+	*ret = (struct nm_sampled_thread){.pid = entry->pid, .tid = entry->tid};
+	struct nm_thread_stats *stats = &ret->stats;
+	stats->run_samples = entry->run_samples;
+	stats->fresh_samples = take_fresh(metrics, entry, hardware, fresh);
+	stats->accesses = accesses;
+	stats->fresh = fresh;
+	set_home(metrics, entry, stats);
+	double factor = taken_per_seen(interval, stats);
 	make_up_for_losses(metrics, factor, fresh, hardware);
-	figures->run_share = run_share(entry, interval, factor);
+	stats->run_share = run_share(entry, interval, factor);
 	for (unsigned k = 0; k < metrics->nr_nodes; k++) {
 		window->accesses[k] += (double)fresh[k];
 		accesses[k] = metrics->has_nodes ? window->accesses[k] : NAN;
-		figures->access_total += accesses[k];
+		stats->access_total += accesses[k];
 	}
-	window->access_samples += figures->access_new;
-	figures->access_samples = window->access_samples;
+	window->access_samples += stats->fresh_samples;
+	stats->access_samples = window->access_samples;
 	return true;
 }
 
 int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
-		     const struct nm_figures **ret)
+		     const struct nm_sampled_thread **ret)
 {
 	size_t count = 0;
 
 	metrics->made_room = false;
-	reserve_figures(metrics);
+	reserve_results(metrics);
 	for (uint32_t tid = 0; (tid = nm_tidmap_next(metrics->index_of, tid)) != NM_TIDMAP_NONE;
 	     tid++) {
 		uint32_t index = nm_tidmap_get(metrics->index_of, tid);
 		struct nm_entry *entry = nm_entry_at(metrics, index);
-		struct nm_figures *figures = &metrics->figures[count];
-		if (close_entry(metrics, interval, index, figures, count * metrics->nr_nodes)) {
+		struct nm_sampled_thread *one = &metrics->sampled[count];
+		if (close_entry(metrics, interval, index, one, count * metrics->nr_nodes)) {
 			struct nm_window *window = nm_window_at(metrics, index);
 			struct nm_hardware *hardware = nm_hardware_at(metrics, index);
-			set_latency(hardware, window, figures);
-			set_performance(metrics, hardware, interval, figures);
-			decay(metrics, window, figures->access_total, interval->keep);
+			set_latency(hardware, window, &one->stats);
+			set_performance(metrics, hardware, interval, &one->stats);
+			decay(metrics, window, one->stats.access_total, interval->keep);
 			clear_interval(metrics, index);
 			count++;
 		}
 		if (entry->silent >= NM_SILENT_INTERVALS_MAX)
 			nm_metrics_forget(metrics, tid);
 	}
-	*ret = metrics->figures;
+	*ret = metrics->sampled;
 	return (int)count;
 }

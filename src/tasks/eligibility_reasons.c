@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "numa-migrd/base.h"
-#include "roster_internal.h"
+#include "task_table.h"
 
 static const struct nm_eligibility_reason reasons[NM_ELIGIBILITY_MAX] = {
 	[NM_ELIGIBILITY_MANAGED] = {"managed", "it is managed", false},
@@ -39,7 +39,7 @@ const struct nm_eligibility_reason *nm_eligibility_reason(enum nm_eligibility el
 	return &reasons[eligibility];
 }
 
-static void print_size(const struct nm_roster *roster, const struct nm_process *process,
+static void print_size(const struct nm_task_table *tasks, const struct nm_process *process,
 		       char ret[static NM_EXPLANATION_BYTES])
 {
 	double mib = 1 << 20;
@@ -47,15 +47,15 @@ static void print_size(const struct nm_roster *roster, const struct nm_process *
 		       "its resident memory of %.1f MiB is less than targets.min_rss_mb (%s%.1f "
 		       "MiB)",
 		       (double)process->rss_bytes / mib,
-		       roster->config->targets.min_rss_mb ? "" : "0: by the size of the cache, ",
-		       (double)nm_roster_min_rss_bytes(roster) / mib);
+		       tasks->config->targets.min_rss_mb ? "" : "0: by the size of the cache, ",
+		       (double)nm_tasks_min_rss_bytes(tasks) / mib);
 }
 
-static void print_cpu(const struct nm_roster *roster, const struct nm_process *process,
+static void print_cpu(const struct nm_task_table *tasks, const struct nm_process *process,
 		      char ret[static NM_EXPLANATION_BYTES])
 {
 	double percent = isfinite(process->cpu_share) ? 100 * process->cpu_share : 0;
-	double least = roster->config->targets.min_cpu_percent;
+	double least = tasks->config->targets.min_cpu_percent;
 	(void)snprintf(ret, NM_EXPLANATION_BYTES,
 		       percent < least
 			       ? "it used %.1f %% of a CPU, less than "
@@ -65,23 +65,23 @@ static void print_cpu(const struct nm_roster *roster, const struct nm_process *p
 		       percent, least);
 }
 
-void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *process,
-		       enum nm_eligibility reason, char ret[static NM_EXPLANATION_BYTES])
+void nm_tasks_explain(const struct nm_task_table *tasks, const struct nm_process *process,
+		      enum nm_eligibility reason, char ret[static NM_EXPLANATION_BYTES])
 {
-	const struct nm_target *target = nm_roster_excluded_by(roster, process);
+	const struct nm_target *target = nm_tasks_excluded_by(tasks, process);
 	char pattern[256];
 
 	(void)snprintf(ret, NM_EXPLANATION_BYTES, "%s", reasons[reason].text);
 	if (reason == NM_ELIGIBILITY_SMALL)
-		print_size(roster, process, ret);
+		print_size(tasks, process, ret);
 	else if (reason == NM_ELIGIBILITY_YOUNG)
 		(void)snprintf(ret, NM_EXPLANATION_BYTES,
 			       "its program began %.1f s ago, less than targets.min_age_s (%g)",
-			       (double)nm_roster_age(roster->updated_ns, process->started_ns) /
+			       (double)nm_tasks_age(tasks->updated_ns, process->started_ns) /
 				       (double)NM_NSEC_PER_SEC,
-			       roster->config->targets.min_age_s);
+			       tasks->config->targets.min_age_s);
 	else if (reason == NM_ELIGIBILITY_IDLE)
-		print_cpu(roster, process, ret);
+		print_cpu(tasks, process, ret);
 	else if (reason == NM_ELIGIBILITY_SELF || reason == NM_ELIGIBILITY_DEFAULT)
 		(void)snprintf(ret, NM_EXPLANATION_BYTES, "excluded by default%s: %s",
 			       process->program_awaited ? " until its program is known" : "",
@@ -90,7 +90,7 @@ void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *
 		(void)snprintf(ret, NM_EXPLANATION_BYTES, "targets.exclude matches it: %s",
 			       nm_config_print_target(target, pattern, sizeof(pattern)));
 	else if (reason == NM_ELIGIBILITY_NOT_TARGET &&
-		 roster->config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY)
+		 tasks->config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY)
 		(void)snprintf(ret, NM_EXPLANATION_BYTES,
 			       "targets.cgroup_attribute is \"only\", and no attribute of its "
 			       "cgroups selects it");

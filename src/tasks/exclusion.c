@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "roster_internal.h"
+#include "task_table.h"
 
 #define NAME_PREFIX "numa-migr"
 
@@ -56,19 +56,19 @@ static bool runs_excluded(const struct nm_process *process, enum nm_exclusion ex
 	return nm_excludes_program(exclusion, program, process->raw_comm);
 }
 
-static bool is_included(const struct nm_roster *roster, const struct nm_process *process,
+static bool is_included(const struct nm_task_table *tasks, const struct nm_process *process,
 			enum nm_exclusion exclusion)
 {
-	const struct nm_target_subject subject = nm_roster_subject(process);
+	const struct nm_target_subject subject = nm_tasks_subject(process);
 	return nm_exclusion_row(exclusion)->may_be_included &&
-	       nm_config_names_command(&roster->config->targets.include, &subject);
+	       nm_config_names_command(&tasks->config->targets.include, &subject);
 }
 
 /* ---- before exec ---- */
 
-static bool is_excluded_parent(const struct nm_roster *roster, const struct nm_proc_stat *parent)
+static bool is_excluded_parent(const struct nm_task_table *tasks, const struct nm_proc_stat *parent)
 {
-	const struct nm_process *known = nm_roster_process(roster, parent->tid);
+	const struct nm_process *known = nm_tasks_process(tasks, parent->tid);
 	if (parent->tid == 1)
 		return true;
 	if (known && known->start_ticks == parent->start_ticks && known->checked_ns)
@@ -84,47 +84,47 @@ static bool is_excluded_parent(const struct nm_roster *roster, const struct nm_p
  * the parent's children have executed their programs, or were adopted by it: a daemon that was
  * forked has its own name.
  */
-static bool is_before_exec(const struct nm_roster *roster, const struct nm_proc_stat *stat)
+static bool is_before_exec(const struct nm_task_table *tasks, const struct nm_proc_stat *stat)
 {
 	size_t length = strlen(stat->comm);
 	bool bracketed = length > 2 && stat->comm[0] == '(' && stat->comm[length - 1] == ')';
 	struct nm_proc_stat parent;
 	if ((!bracketed && !(stat->flags & NM_PROC_BEFORE_EXEC)) || stat->ppid == 0 ||
-	    nm_proc_stat_of(roster->platform, stat->ppid, stat->ppid, &parent) < 0)
+	    nm_proc_stat_of(tasks->platform, stat->ppid, stat->ppid, &parent) < 0)
 		return false;
-	return is_excluded_parent(roster, &parent) &&
+	return is_excluded_parent(tasks, &parent) &&
 	       (bracketed || strcmp(stat->comm, parent.comm) == 0);
 }
 
 /* ---- the exclusion ---- */
 
 /* Returns whether the exclusion applies, or may apply once the program is known. */
-static bool applies(const struct nm_roster *roster, struct nm_process *process,
+static bool applies(const struct nm_task_table *tasks, struct nm_process *process,
 		    enum nm_exclusion exclusion, bool wanted)
 {
-	if (!is_in_place(process, exclusion) || is_included(roster, process, exclusion))
+	if (!is_in_place(process, exclusion) || is_included(tasks, process, exclusion))
 		return false;
 	process->program_wanted = wanted;
 	process->program_awaited = wanted && process->program_state == NM_PROGRAM_AWAITED;
 	return process->program_awaited || runs_excluded(process, exclusion);
 }
 
-static enum nm_exclusion find(const struct nm_roster *roster, struct nm_process *process,
+static enum nm_exclusion find(const struct nm_task_table *tasks, struct nm_process *process,
 			      const struct nm_proc_stat *stat, bool wanted)
 {
 	if (process->pid == 1)
 		return NM_EXCLUSION_HOST_INIT;
-	if (process->pid == roster->own_pid || is_in_own_unit(process))
+	if (process->pid == tasks->own_pid || is_in_own_unit(process))
 		return NM_EXCLUSION_OWN;
 	for (enum nm_exclusion one = NM_EXCLUSION_OWN; one <= NM_EXCLUSION_CONTAINER_INIT; one++)
-		if (applies(roster, process, one, wanted))
+		if (applies(tasks, process, one, wanted))
 			return one;
-	return is_before_exec(roster, stat) ? NM_EXCLUSION_BEFORE_EXEC : NM_EXCLUSION_NONE;
+	return is_before_exec(tasks, stat) ? NM_EXCLUSION_BEFORE_EXEC : NM_EXCLUSION_NONE;
 }
 
-void nm_roster_find_exclusion(const struct nm_roster *roster, struct nm_process *process,
-			      const struct nm_proc_stat *stat, bool wanted)
+void nm_tasks_find_exclusion(const struct nm_task_table *tasks, struct nm_process *process,
+			     const struct nm_proc_stat *stat, bool wanted)
 {
 	process->program_wanted = process->program_awaited = false;
-	process->exclusion = find(roster, process, stat, wanted);
+	process->exclusion = find(tasks, process, stat, wanted);
 }

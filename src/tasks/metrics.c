@@ -41,7 +41,7 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	free(metrics->entries);
 	free(metrics->hardware);
 	free(metrics->windows);
-	free(metrics->figures);
+	free(metrics->sampled);
 	free(metrics->accesses);
 	free(metrics->fresh);
 	free(metrics);
@@ -104,7 +104,7 @@ static void give_back(struct nm_metrics *metrics, uint32_t index)
 
 /* Returns the number of silent intervals from which threads are dropped, so that an eighth of the
  * room is free, or all silent threads are dropped. */
-static uint32_t coldness_to_go(const struct nm_metrics *metrics)
+static uint32_t age_to_drop(const struct nm_metrics *metrics)
 {
 	uint32_t counts[NM_SILENT_INTERVALS_MAX + 1] = {0}, coldest = NM_SILENT_INTERVALS_MAX;
 	uint32_t gone = 0;
@@ -121,11 +121,11 @@ static uint32_t coldness_to_go(const struct nm_metrics *metrics)
 
 static void forget_silent(struct nm_metrics *metrics)
 {
-	uint32_t coldness = coldness_to_go(metrics);
+	uint32_t age = age_to_drop(metrics);
 
 	for (uint32_t i = 0; i < metrics->used; i++) {
 		const struct nm_entry *entry = nm_entry_at(metrics, i);
-		if (entry->tid && entry->silent >= coldness && nm_entry_is_silent(metrics, i))
+		if (entry->tid && entry->silent >= age && nm_entry_is_silent(metrics, i))
 			nm_metrics_forget(metrics, entry->tid);
 	}
 	metrics->made_room = true;

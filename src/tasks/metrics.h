@@ -10,9 +10,8 @@
 #include "sample/sample.h"
 #include "numa-migrd/topology.h"
 
-/* The metrics of one thread over one interval. NaN: not available; displayed as "–". */
-struct nm_figures {
-	uint32_t pid, tid;
+/* The measured values of a thread in one interval. NaN: not available; displayed as "–". */
+struct nm_thread_stats {
 	uint32_t run_samples;
 	double run_share; /* share of one CPU, 0–1; NaN: runs are not sampled */
 	/* The CPU of most of its run samples (tie: the latest); -1: did not run. For a thread that
@@ -22,13 +21,13 @@ struct nm_figures {
 	double main_node_share; /* share of its run samples on main_node */
 	double access_total;	/* Σ_k accesses, in the window (history half-life) */
 	double access_samples;	/* number of samples in the window: a fault on a huge page is one */
-	uint32_t access_new; /* number of access samples in this interval, which count in `fresh` */
+	uint32_t fresh_samples; /* number of them in this interval, which count in `fresh` */
 	/*
-	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses in the window, and
-	 * in this interval alone, which verdicts use. A page fault counts once for each 4 KiB of
-	 * its page, as in the kernel's own NUMA statistics: one sample represents all of a huge
-	 * page. If a thread has memory samples from the hardware in the interval, only these are
-	 * counted and, if they include the level, only those that DRAM served.
+	 * nr_nodes values each: accesses in the window, and in this interval alone, which verdicts
+	 * use. A page fault counts once for each 4 KiB of its page, as in the kernel's own NUMA
+	 * statistics: one sample represents all of a huge page. If a thread has memory samples from
+	 * the hardware in the interval, only these are counted and, if they include the level, only
+	 * those that DRAM served.
 	 */
 	const double *accesses;
 	const uint32_t *fresh;
@@ -44,6 +43,12 @@ struct nm_figures {
 	 * counted per interval, as in the paper, that I would double with T.)
 	 */
 	double traffic;
+};
+
+/* A thread that was sampled in the interval, or whose window contains accesses. */
+struct nm_sampled_thread {
+	uint32_t pid, tid;
+	struct nm_thread_stats stats;
 };
 
 /* The properties of an interval, for nm_metrics_close(). */
@@ -90,10 +95,10 @@ void nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *t
  * Ends the interval: computes the metrics of every thread that was sampled in it or still has
  * access history, in ascending tid order, then decays the access counts by `keep` and clears the
  * others. Threads without samples in 600 intervals are dropped. Returns the number of entries;
- * *ret is owned by the metrics and valid until the next call.
+ * *ret is owned by the metrics and valid until the next nm_metrics_* call.
  */
 int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
-		     const struct nm_figures **ret);
+		     const struct nm_sampled_thread **ret);
 
 /*
  * Maximum number of threads, about 400 bytes each on four nodes. Beyond it, the threads without a

@@ -69,10 +69,10 @@ struct nm_metrics {
 	uint8_t *windows; /* capacity × window_stride bytes */
 	size_t window_stride;
 	bool made_room; /* in this interval */
-	struct nm_figures *figures;
+	struct nm_sampled_thread *sampled;
 	double *accesses; /* referenced by the metrics */
 	uint32_t *fresh;  /* nr_nodes values per thread */
-	size_t figure_capacity;
+	size_t result_capacity;
 	uint64_t dram_sample_bytes; /* smallest amount that one sample of DRAM traffic has
 				     * represented; 0: none seen */
 	uint32_t carry;		    /* of weights, in 1/256 */

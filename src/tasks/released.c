@@ -8,7 +8,7 @@
 
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
-#include "roster_internal.h"
+#include "task_table.h"
 
 /*
  * Beyond a domain's quota, entries of exited tasks are dropped, or else the oldest thread of the
@@ -61,8 +61,8 @@ static struct given *find_given(const struct nm_released_list *memory, uint32_t 
 	return NULL;
 }
 
-bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uint64_t start_ticks,
-			 enum nm_eligibility eligibility)
+bool nm_tasks_remembers(const struct nm_released_list *memory, uint32_t id, uint64_t start_ticks,
+			enum nm_eligibility eligibility)
 {
 	return find_given(memory, id, start_ticks, eligibility) != NULL;
 }
@@ -131,10 +131,10 @@ static void drop_entries(struct nm_released_list *memory, struct nm_platform *pl
 		(memory->count - (size_t)index) * sizeof(*memory->items));
 }
 
-void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
-			uint64_t start_ticks, enum nm_eligibility eligibility, uint64_t domain)
+void nm_tasks_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
+		       uint64_t start_ticks, enum nm_eligibility eligibility, uint64_t domain)
 {
-	if (nm_roster_remembers(memory, id, start_ticks, eligibility))
+	if (nm_tasks_remembers(memory, id, start_ticks, eligibility))
 		return;
 	if (!has_released_room(memory, domain))
 		drop_entries(memory, platform, domain);
@@ -175,7 +175,7 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 	int r = read_birth(platform, pid, &start_ticks, &domain);
 	if (r < 0)
 		return r;
-	nm_roster_remember(memory, platform, pid, start_ticks, NM_ELIGIBILITY_RELEASED, domain);
+	nm_tasks_remember(memory, platform, pid, start_ticks, NM_ELIGIBILITY_RELEASED, domain);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *p
 	size_t length = (size_t)snprintf(text, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 	for (size_t i = 0; i < memory->count; i++)
 		length += write_line(text + length, &memory->items[i]);
-	int r = nm_replace_own(directory, NM_ROSTER_MEMORY_NAME, text, length);
+	int r = nm_replace_own(directory, NM_RELEASED_NAME, text, length);
 	memory->changed = r < 0;
 	return r;
 }
@@ -263,8 +263,8 @@ static int parse_lines(struct nm_released_list *memory, struct nm_platform *plat
 			continue;
 		int r = parse_line(line, &given);
 		if (r == 0)
-			nm_roster_remember(memory, platform, given.id, given.start_ticks,
-					   given.eligibility, given.domain);
+			nm_tasks_remember(memory, platform, given.id, given.start_ticks,
+					  given.eligibility, given.domain);
 		result = r < 0 ? r : result;
 	}
 	return result;
@@ -287,7 +287,7 @@ int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *p
 			  int directory, const char *boot_id)
 {
 	const size_t size = HEADER_BYTES + NM_RELEASED_MOST * LINE_BYTES;
-	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_ROSTER_MEMORY_NAME, O_RDONLY);
+	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_RELEASED_NAME, O_RDONLY);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	nm_autofree char *text = nm_must(malloc(size));

@@ -127,7 +127,7 @@ struct nm_process {
 	char raw_comm[16];
 	uint64_t rss_bytes, anon_bytes;
 	/* As in struct nm_proc_status. */
-	uint64_t held_bytes, shared_bytes, hugetlb_bytes, barred_mems;
+	uint64_t pinned_bytes, shared_bytes, hugetlb_bytes, excluded_mems;
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
 	bool yields;	  /* its cgroups leave the CPUs to others (nm_cgroups_yields()) */
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
@@ -140,14 +140,14 @@ struct nm_process {
 	bool program_doubted; /* its name has changed since the program was read */
 	uint32_t ns_pid;      /* in its own PID namespace; 0: not known */
 	enum nm_exclusion exclusion;
-	uint64_t program_ticket, program_asked_ns; /* the pending query for it; 0: no query is
-						    * pending, or none was sent */
+	uint64_t program_query, program_asked_ns; /* the pending query for it; 0: no query is
+						   * pending, or none was sent */
 	unsigned program_unanswered; /* consecutive queries for it without an answer in time */
 	struct nm_steering steering; /* from the attributes of its cgroups */
 	bool left_alone;	     /* by the control group (trial.h): measured, never moved */
 	enum nm_eligibility eligibility;
 	unsigned nr_threads; /* number of its threads in the table */
-	bool has_movable;    /* one of them is managed; as of nm_roster_members() */
+	bool has_movable;    /* one of them is managed; as of nm_tasks_managed() */
 };
 
 /* The CPU time of a process, also of threads that have exited. */
@@ -168,7 +168,7 @@ static inline bool nm_process_is_observed(const struct nm_process *process)
 }
 
 /* A managed thread as the later stages use it. */
-struct nm_member {
+struct nm_managed_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
 	const struct nm_process *process;
@@ -185,10 +185,10 @@ struct nm_member {
 	uint64_t adopted_ns;
 	/* Interval numbers before which it must not be moved again: the cool-down after a move, and
 	 * the pending verdict of a move. */
-	uint64_t barred_until, held_until;
+	uint64_t backoff_until, delayed_until;
 };
 
-struct nm_roster;
+struct nm_task_table;
 
 /*
  * A lookup of threads that are being moved. `original` returns true and the affinity that the
@@ -204,7 +204,7 @@ struct nm_move_lookup {
 
 /* Threads and processes that must not be managed again until they end. The list outlives the task
  * table: pausing or reloading preserves it. The daemon owns it. */
-#define NM_ROSTER_MEMORY_NAME "given-back" /* name of its file in the runtime directory */
+#define NM_RELEASED_NAME "given-back" /* name of its file in the runtime directory */
 struct nm_released_list;
 void nm_released_list_new(struct nm_released_list **ret);
 void nm_released_list_free(struct nm_released_list *memory);
@@ -239,23 +239,23 @@ int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *p
 			  int directory, const char *boot_id);
 
 /* Creates a task table. All arguments must outlive it; `moves` may be NULL. */
-void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
-		   const struct nm_config *config, const struct nm_move_lookup *moves,
-		   struct nm_released_list *memory, struct nm_roster **ret);
-void nm_roster_free(struct nm_roster *roster);
-NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
+void nm_task_table_new(struct nm_platform *platform, const struct nm_topology *topology,
+		       const struct nm_config *config, const struct nm_move_lookup *moves,
+		       struct nm_released_list *memory, struct nm_task_table **ret);
+void nm_task_table_free(struct nm_task_table *tasks);
+NM_DEFINE_CLEANUP(struct nm_task_table, nm_task_table_free);
 
 /* Sets a new configuration or topology; the next update evaluates the eligibility of all tasks
  * again. */
-void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
-			 const struct nm_config *config);
+void nm_tasks_configure(struct nm_task_table *tasks, const struct nm_topology *topology,
+			const struct nm_config *config);
 
 /* Updates the table from a side-band record. */
-void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
-			  uint64_t now_ns);
+void nm_tasks_task_event(struct nm_task_table *tasks, const struct nm_task_event *event,
+			 uint64_t now_ns);
 
 /*
- * Adopts the threads in `figures` (ascending tid) that are not in the table, checks known ones
+ * Adopts the threads in `sampled` (ascending tid) that are not in the table, checks known ones
  * again when due, and updates CPU shares. Threads that have exited meanwhile are skipped. At most
  * two thousand threads are handled per interval and the others wait, so that no program can
  * overload the daemon with threads. The data of a managed process, including the attributes of its
@@ -263,11 +263,11 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * sleeps. Also queries the programs of processes whose exclusion depends on them, a few at a time.
  * Returns 0.
  */
-int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-		     uint64_t now_ns);
+int nm_tasks_update(struct nm_task_table *tasks, const struct nm_sampled_thread *sampled,
+		    size_t count, uint64_t now_ns);
 
 /* Collects answers to queries about programs, and sends further queries. */
-void nm_roster_ask_programs(struct nm_roster *roster, uint64_t now_ns);
+void nm_tasks_ask_programs(struct nm_task_table *tasks, uint64_t now_ns);
 
 /*
  * Returns the managed threads in ascending tid order. Threads of observed processes are included
@@ -275,66 +275,67 @@ void nm_roster_ask_programs(struct nm_roster *roster, uint64_t now_ns);
  * policy "auto" all threads of a process of which some are managed, except kernel threads. Valid
  * until the next call on the table.
  */
-size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
+size_t nm_tasks_managed(struct nm_task_table *tasks, const struct nm_managed_thread **ret);
 
 /*
- * Updates one process between intervals: reads its files in /proc, adopts the threads in `figures`,
+ * Updates one process between intervals: reads its files in /proc, adopts the threads in `sampled`,
  * which must belong to it and be in ascending tid order, and returns those that are managed; `ret`
  * has room for `count`. Does not read or change other processes. Returns 0, -ESRCH if the process
  * has exited, or another negative errno.
  */
-int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count);
+int nm_tasks_update_process(struct nm_task_table *tasks, const struct nm_sampled_thread *sampled,
+			    size_t count, uint64_t now_ns, struct nm_managed_thread *ret,
+			    size_t *ret_count);
 
 /* The following functions identify a thread by its number and start time (field 22 of stat), so
  * that they do not affect another thread that has reused the number. */
 
 /* Bars a thread from moves until the given interval. A bar that lasts longer remains. */
-void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
-		   uint64_t until_interval);
+void nm_tasks_back_off(struct nm_task_table *tasks, uint32_t tid, uint64_t start_ticks,
+		       uint64_t until_interval);
 
 /* Keeps a thread in place while the verdict on its move is pending. An interval in the past ends
  * this. */
-void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+void nm_tasks_delay(struct nm_task_table *tasks, uint32_t tid, uint64_t start_ticks,
 		    uint64_t until_interval);
 
 /* Makes the next update read the affinity and scheduling policy of a thread again, because its
  * affinity was not the expected one. */
-void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
+void nm_tasks_recheck(struct nm_task_table *tasks, uint32_t tid, uint64_t start_ticks);
 
 /* Stops managing a thread (FOREIGN) or a whole process (RELEASED) until it ends. */
-void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
-int nm_roster_release(struct nm_roster *roster, uint32_t pid);
+void nm_tasks_give_back(struct nm_task_table *tasks, uint32_t tid, uint64_t start_ticks);
+int nm_tasks_release(struct nm_task_table *tasks, uint32_t pid);
 
 /* Returns all processes in the table, in no particular order, for display. Valid until the next
  * call on the table. */
-size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret);
+size_t nm_tasks_processes(const struct nm_task_table *tasks, struct nm_process *const **ret);
 /* Returns the process, or NULL. Valid until the next call on the table. */
-struct nm_process *nm_roster_process(const struct nm_roster *roster, uint32_t pid);
+struct nm_process *nm_tasks_process(const struct nm_task_table *tasks, uint32_t pid);
 /* Returns the domain to which the cost of a process is charged. A process that is not in the table
  * is charged to root, outside any cgroup. */
-uint64_t nm_roster_domain(const struct nm_roster *roster, uint32_t pid);
+uint64_t nm_tasks_domain(const struct nm_task_table *tasks, uint32_t pid);
 
 /* Reports why a thread is or is not managed, for display. Returns 0, or -ESRCH if it is not in the
  * table. */
-int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
-				 enum nm_eligibility *ret);
+int nm_tasks_thread_eligibility(const struct nm_task_table *tasks, uint32_t tid,
+				enum nm_eligibility *ret);
 
 /* Returns the reason of the process, or, if it has none, that of its first thread in the table. */
-enum nm_eligibility nm_roster_refusal(const struct nm_roster *roster,
-				      const struct nm_process *process);
+enum nm_eligibility nm_tasks_refusal(const struct nm_task_table *tasks,
+				     const struct nm_process *process);
 
 #define NM_EXPLANATION_BYTES 512
 /* Writes a sentence about a reason that is not NM_ELIGIBILITY_MANAGED, with the values of the
  * process, escaped. For display. */
-void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *process,
-		       enum nm_eligibility reason, char ret[static NM_EXPLANATION_BYTES]);
+void nm_tasks_explain(const struct nm_task_table *tasks, const struct nm_process *process,
+		      enum nm_eligibility reason, char ret[static NM_EXPLANATION_BYTES]);
 
-struct nm_roster_counts {
+struct nm_tasks_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;
 	unsigned processes_observed, processes_off; /* observed processes are managed, too */
 };
-struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster);
+struct nm_tasks_counts nm_tasks_counts(const struct nm_task_table *tasks);
 
 /* ---- times.c: how long threads ran and waited for CPUs ---- */
 
@@ -371,7 +372,7 @@ void nm_times_read(struct nm_platform *platform, struct nm_times_reading *readin
 struct nm_process_times {
 	uint32_t pid;
 	size_t count;
-	struct nm_figures figures[NM_PROCESS_TIMES_MOST];
+	struct nm_sampled_thread sampled[NM_PROCESS_TIMES_MOST];
 	struct nm_thread_times times[NM_PROCESS_TIMES_MOST];
 };
 

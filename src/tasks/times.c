@@ -36,9 +36,10 @@ static void add_thread(struct nm_platform *platform, const struct nm_topology *t
 	const struct nm_thread_times times = nm_times_since(&(struct nm_proc_schedstat){0}, &now,
 							    age_at(now_ticks, stat->start_ticks));
 	process->times[process->count] = times;
-	process->figures[process->count++] = (struct nm_figures){
-		.pid = process->pid,
-		.tid = tid,
+	struct nm_sampled_thread *one = &process->sampled[process->count++];
+	one->pid = process->pid;
+	one->tid = tid;
+	one->stats = (struct nm_thread_stats){
 		.run_samples = 1,
 		.run_share = fmin((double)times.run_ns / (double)times.length_ns, 1),
 		.main_cpu = stat->processor,

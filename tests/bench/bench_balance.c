@@ -27,8 +27,8 @@ static struct workload *draw(uint64_t seed, bool masks)
 	for (unsigned i = 0; i < THREADS; i++) {
 		uint32_t process = i < GROUPS ? i : (uint32_t)nm_rng_below(&rng, GROUPS);
 		size_t thread = workload_thread(workload, 1000 + process, draw_cpu(&rng));
-		machine->members[thread].start_ticks = nm_rng_below(&rng, 1000000);
-		machine->members[thread].everywhere = !masks;
+		machine->managed[thread].start_ticks = nm_rng_below(&rng, 1000000);
+		machine->managed[thread].everywhere = !masks;
 		workload->threads[thread].load = 0.5 + nm_rng_unit(&rng) / 2;
 		for (unsigned cpu = 0; masks && cpu < CPUS; cpu++)
 			if (nm_rng_below(&rng, 2))

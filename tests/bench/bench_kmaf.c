@@ -66,7 +66,7 @@ static double measure(size_t threads)
 	for (size_t i = 0; i < threads; i++) {
 		size_t thread = machine_thread(machine, 10 + (uint32_t)nm_rng_below(&rng, 4),
 					       (int)nm_rng_below(&rng, CPUS), -1);
-		machine->figures[thread].run_share = nm_rng_unit(&rng);
+		machine->sampled[thread].stats.run_share = nm_rng_unit(&rng);
 		cpus[i] = (int)(i * CPUS / threads);
 	}
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);

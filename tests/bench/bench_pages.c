@@ -78,8 +78,9 @@ static double run(struct nm_pages *pages, uint32_t now_s)
 		nm_pages_touch(pages, now_s, touches + i, BATCH, findings);
 		for (size_t j = 0; j < BATCH; j++)
 			if (findings[j].target >= 0)
-				(void)nm_pages_settle(pages, now_s, &touches[i + j].page,
-						      NM_PAGE_MOVED, (unsigned)findings[j].target);
+				(void)nm_pages_end_check(pages, now_s, &touches[i + j].page,
+							 NM_PAGE_MOVED,
+							 (unsigned)findings[j].target);
 	}
 	return bench_cpu_ns() - start;
 }

@@ -306,11 +306,11 @@ static struct nm_ring_counts drain(struct world *world)
 
 static int close_interval(struct world *world)
 {
-	const struct nm_figures *figures;
+	const struct nm_sampled_thread *sampled;
 
 	const struct nm_metrics_interval interval = {
 		.length_ns = NM_NSEC_PER_SEC, .run_sample_ns = 1e6, .keep = 0.933};
-	return nm_metrics_close(world->metrics, &interval, &figures);
+	return nm_metrics_close(world->metrics, &interval, &sampled);
 }
 
 static void check(bool ok, const char *what)

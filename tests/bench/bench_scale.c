@@ -2,12 +2,12 @@
 /*
  * One interval of the decision stages on a machine of 4,096 CPUs and 32 nodes, with 1,000 to
  * 100,000 threads in processes of twenty: adding samples to the metrics, closing the interval, the
- * roster (which adopts a limited number of threads per interval, from synthetic files of /proc),
- * the snapshot, LBMA, the plan and the verdicts. tick_growth_exponent is the exponent k of the
- * growth, time ~ threads^k, from the smallest to the largest number. auto_tick_ms_* is the snapshot
- * and decision of an interval under policy "auto" with the same threads once all are known; nothing
- * is moved, as there is no runtime directory, and no page is moved. Finally, the table of pages
- * with a million entries under ten million distinct pages.
+ * task table (which adopts a limited number of threads per interval, from synthetic files of
+ * /proc), the snapshot, LBMA, the plan and the verdicts. tick_growth_exponent is the exponent k of
+ * the growth, time ~ threads^k, from the smallest to the largest number. auto_tick_ms_* is the
+ * snapshot and decision of an interval under policy "auto" with the same threads once all are
+ * known; nothing is moved, as there is no runtime directory, and no page is moved. Finally, the
+ * table of pages with a million entries under ten million distinct pages.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,6 +15,10 @@
 #include <unistd.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "bench.h"
@@ -30,7 +34,7 @@ enum { NODES = 32, CPUS = 4096, FIRST_TID = 1000, PER_PROCESS = 20, REPEATS = 5 
 enum { RUN_SAMPLES = 4, ACCESSES = 12 };
 enum stage { SAMPLES, CLOSE, ROSTER, SNAPSHOT, POLICY, PLAN, VERIFY, STAGES };
 
-static const char *const stage_names[STAGES] = {"samples", "close", "roster", "snapshot",
+static const char *const stage_names[STAGES] = {"samples", "close", "tasks", "snapshot",
 						"policy",  "plan",  "verify"};
 
 /* ---- /proc of identical threads; the number of a directory is that of its thread ---- */
@@ -130,7 +134,7 @@ struct scale {
 	struct nm_config *config;
 	struct nm_metrics *metrics;
 	struct nm_released_list *memory;
-	struct nm_roster *roster;
+	struct nm_task_table *tasks;
 	struct nm_verifier *verifier;
 	struct nm_daemon *daemon; /* only for policy "auto" */
 	double *busy;
@@ -169,7 +173,7 @@ static void add_samples(struct scale *scale, unsigned i)
 }
 
 static struct nm_snapshot *build_snapshot(const struct scale *scale,
-					  const struct nm_figures *figures, size_t count)
+					  const struct nm_sampled_thread *sampled, size_t count)
 {
 	struct nm_snapshot *snapshot;
 	struct nm_snapshot_input input = {
@@ -177,11 +181,11 @@ static struct nm_snapshot *build_snapshot(const struct scale *scale,
 		.time_ns = (1000 + scale->interval) * NM_NSEC_PER_SEC,
 		.topology = scale->topology,
 		.config = scale->config,
-		.figures = figures,
-		.nr_figures = count,
+		.sampled = sampled,
+		.nr_sampled = count,
 		.busy_share = scale->busy,
 	};
-	input.nr_members = nm_roster_members(scale->roster, &input.members);
+	input.nr_managed = nm_tasks_managed(scale->tasks, &input.managed);
 	check(nm_snapshot_build(&input, &snapshot));
 	return snapshot;
 }
@@ -220,7 +224,7 @@ static void decide(struct scale *scale, struct nm_snapshot *snapshot, double ms[
 
 static void live_one(struct scale *scale, double ms[STAGES])
 {
-	const struct nm_figures *figures;
+	const struct nm_sampled_thread *sampled;
 	struct nm_metrics_interval interval = {
 		.length_ns = NM_NSEC_PER_SEC, .run_sample_ns = 1e8, .keep = 0.9, .min_samples = 10};
 	double mark = bench_cpu_ns();
@@ -228,14 +232,14 @@ static void live_one(struct scale *scale, double ms[STAGES])
 	for (unsigned i = 0; i < scale->threads; i++)
 		add_samples(scale, i);
 	ms[SAMPLES] = lap(&mark);
-	int count = nm_metrics_close(scale->metrics, &interval, &figures);
+	int count = nm_metrics_close(scale->metrics, &interval, &sampled);
 	check(count);
 	ms[CLOSE] = lap(&mark);
-	check(nm_roster_update(scale->roster, figures, (size_t)count,
-			       (1000 + scale->interval) * NM_NSEC_PER_SEC));
+	check(nm_tasks_update(scale->tasks, sampled, (size_t)count,
+			      (1000 + scale->interval) * NM_NSEC_PER_SEC));
 	ms[ROSTER] = lap(&mark);
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot =
-		build_snapshot(scale, figures, (size_t)count);
+		build_snapshot(scale, sampled, (size_t)count);
 	ms[SNAPSHOT] = lap(&mark);
 	(scale->daemon ? place : decide)(scale, snapshot, ms, &mark);
 }
@@ -256,15 +260,15 @@ static void open_scale(struct scale *scale, unsigned threads)
 	scale->config->rules.n = 64;
 	nm_metrics_new(scale->topology, true, &scale->metrics);
 	nm_released_list_new(&scale->memory);
-	nm_roster_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
-		      &scale->roster);
+	nm_task_table_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
+			  &scale->tasks);
 	scale->verifier = nm_verifier_new();
 }
 
 static void close_scale(struct scale *scale)
 {
 	nm_verifier_free(scale->verifier);
-	nm_roster_free(scale->roster);
+	nm_task_table_free(scale->tasks);
 	nm_released_list_free(scale->memory);
 	nm_metrics_free(scale->metrics);
 	nm_config_free(scale->config);
@@ -289,14 +293,14 @@ static void print_stage(const char *name, const char *what, unsigned threads, do
 	bench_print(line, ms, "ms");
 }
 
-/* Runs intervals until all threads are managed; returns the time of the roster. */
+/* Runs intervals until all threads are managed; returns the time of the task table. */
 static double adopt(struct scale *scale)
 {
 	double ms[STAGES], sum = 0;
 	do {
 		live_one(scale, ms);
 		sum += ms[ROSTER];
-	} while (nm_roster_counts(scale->roster).threads_managed < scale->threads);
+	} while (nm_tasks_counts(scale->tasks).threads_managed < scale->threads);
 	return sum;
 }
 
@@ -321,7 +325,7 @@ static double measure(unsigned threads)
 	print_stage("adoption", "ms", threads, adoption_ms);
 	print_stage("tick", "ms", threads, sum);
 	fprintf(stderr, "%u threads: %u managed, %.1f MB\n", threads,
-		nm_roster_counts(scale.roster).threads_managed, resident_mb() - before);
+		nm_tasks_counts(scale.tasks).threads_managed, resident_mb() - before);
 	if (threads == 100000)
 		bench_print("scale_rss_mb_100k", resident_mb() - before, "MB");
 	close_scale(&scale);
@@ -343,7 +347,7 @@ static void open_daemon(struct scale *scale)
 	daemon->machine.balancing = -1;
 	daemon->pipeline.platform = &scale->platform;
 	daemon->pipeline.topology = scale->topology;
-	daemon->pipeline.roster = scale->roster;
+	daemon->pipeline.tasks = scale->tasks;
 	nm_trial_new(7, &daemon->trial.group);
 	nm_journal_new(&daemon->journal);
 	check(nm_moves_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
@@ -380,7 +384,7 @@ static void measure_events(const struct scale *scale)
 						    .parent_pid = 1,
 						    .parent_tid = 1};
 		nm_moves_task_event(daemon->pipeline.moves, &event);
-		nm_roster_task_event(scale->roster, &event, NM_NSEC_PER_SEC);
+		nm_tasks_task_event(scale->tasks, &event, NM_NSEC_PER_SEC);
 		nm_home_stage_task_event(daemon, &event, NM_NSEC_PER_SEC);
 	}
 	bench_print("event_us", (bench_cpu_ns() - start) * 1e-3 / (3 * PROCESSES), "us");

@@ -23,8 +23,8 @@ static struct machine *make_machine(bool settled)
 		unsigned memory = settled ? (unsigned)m->topology->cpus[cpu].node
 					  : (unsigned)nm_rng_below(&rng, NODES);
 		size_t thread = machine_thread(m, 1 + i / THREADS_PER_PROCESS, cpu, -1);
-		m->figures[thread].run_share = 0.1;
-		m->members[thread].everywhere = true; /* as reported by the roster */
+		m->sampled[thread].stats.run_share = 0.1;
+		m->managed[thread].everywhere = true; /* as reported by the task table */
 		for (unsigned node = 0; node < NODES; node++)
 			machine_touch(m, thread, node, (double)nm_rng_below(&rng, 50));
 		machine_touch(m, thread, memory, 200 + (double)nm_rng_below(&rng, 100));

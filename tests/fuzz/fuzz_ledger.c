@@ -60,7 +60,7 @@ static void read_released(struct fuzz_input *input)
 	char *stat = fuzz_piece(input);
 	struct fuzz_platform fuzz = fuzz_platform_returning(stat, strlen(stat));
 
-	folder_write(NM_ROSTER_MEMORY_NAME, input->data, input->size);
+	folder_write(NM_RELEASED_NAME, input->data, input->size);
 	nm_released_list_new(&memory);
 	int r = nm_released_list_load(memory, &fuzz.platform, folder(), BOOT);
 	FUZZ_REQUIRE(r == 0 || r == -EBADMSG || r == -EFBIG);

@@ -414,7 +414,7 @@ static int answer_query(struct nm_sim *sim, const struct nm_memory_query *questi
 
 /* A ticket is an index into the answers, from 1. */
 static int queue_answer(struct nm_platform *platform, const struct nm_memory_query *question,
-			uint64_t *ret_ticket)
+			uint64_t *ret_query_id)
 {
 	struct nm_sim *sim = sim_of(platform);
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(sim->answers); i++) {
@@ -422,27 +422,28 @@ static int queue_answer(struct nm_platform *platform, const struct nm_memory_que
 			continue;
 		sim->answers[i].result = answer_query(sim, question, &sim->answers[i]);
 		sim->answered[i] = true;
-		*ret_ticket = i + 1;
+		*ret_query_id = i + 1;
 		return 0;
 	}
 	return -EAGAIN;
 }
 
-static int poll_answer(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+static int poll_answer(struct nm_platform *platform, uint64_t query_id,
+		       struct nm_memory_answer *ret)
 {
 	struct nm_sim *sim = sim_of(platform);
-	if (ticket == 0 || ticket > NM_ARRAY_SIZE(sim->answers) || !sim->answered[ticket - 1])
+	if (query_id == 0 || query_id > NM_ARRAY_SIZE(sim->answers) || !sim->answered[query_id - 1])
 		return -ENOENT;
-	*ret = sim->answers[ticket - 1];
-	sim->answers[ticket - 1] = (struct nm_memory_answer){0};
-	sim->answered[ticket - 1] = false;
+	*ret = sim->answers[query_id - 1];
+	sim->answers[query_id - 1] = (struct nm_memory_answer){0};
+	sim->answered[query_id - 1] = false;
 	return 0;
 }
 
-static void cancel_query(struct nm_platform *platform, uint64_t ticket)
+static void cancel_query(struct nm_platform *platform, uint64_t query_id)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
-	(void)poll_answer(platform, ticket, &unwanted);
+	(void)poll_answer(platform, query_id, &unwanted);
 }
 
 /* ---- operations that the model does not support ---- */

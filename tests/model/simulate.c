@@ -8,6 +8,11 @@
 #include <string.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
+#include "report/decision_lines.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
@@ -122,7 +127,7 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	if (figures.time_s + 1e-6 < trial->next_wakeup_s)
 		return 0;
 	nm_loop_examine(daemon);
-	if (nm_placement_of(daemon))
+	if (nm_placement_of(&daemon->pipeline))
 		nm_mover_work(daemon->pipeline.mover);
 	int r = nm_loop_interval_continues(daemon) ? 0 : tick(trial);
 	take_verdicts(daemon, figures.time_s, done);

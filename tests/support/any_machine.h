@@ -40,14 +40,14 @@ static inline void add_any_thread(struct machine *m, struct nm_rng *dice)
 	for (unsigned node = 0; node < m->topology->nr_nodes; node++)
 		machine_touch(m, i, node, below(dice, 4) ? below(dice, 100) : 0);
 	if (below(dice, 10) == 0)
-		m->figures[i].access_total = NAN;
+		m->sampled[i].stats.access_total = NAN;
 	if (below(dice, 10) == 0)
-		m->members[i].barred_until = m->interval + 1;
+		m->managed[i].backoff_until = m->interval + 1;
 	if (below(dice, 3) == 0)
 		for (unsigned c = 0; c < cpus; c++)
 			if (below(dice, 2))
 				hwloc_bitmap_clr(m->masks[i], c);
-	machine_process(m, m->members[i].pid)->uid = 1000 + m->members[i].pid % 2;
+	machine_process(m, m->managed[i].pid)->uid = 1000 + m->managed[i].pid % 2;
 }
 
 static inline struct machine *any_machine(uint64_t seed)
@@ -76,8 +76,8 @@ static inline void check_move(const struct nm_snapshot *snapshot, const struct n
 	assert_true(hwloc_bitmap_isset(thread->allowed, (unsigned)move->cpu_to));
 	assert_true(snapshot->cpus[move->cpu_to].usable);
 	assert_int_equal(snapshot->cpus[move->cpu_to].node, move->node_to);
-	assert_int_equal(thread->main_cpu, move->cpu_from);
-	assert_int_equal(thread->main_node, move->node_from);
+	assert_int_equal(thread->stats.main_cpu, move->cpu_from);
+	assert_int_equal(thread->stats.main_node, move->node_from);
 	assert_int_not_equal(move->node_from, move->node_to);
 }
 

@@ -60,7 +60,7 @@ static inline size_t workload_thread(struct workload *workload, uint32_t pid, in
 {
 	double busy = cpu < 0 ? 0 : workload->machine->busy[cpu];
 	size_t i = machine_thread(workload->machine, pid, cpu, -1);
-	workload->machine->figures[i].run_share = 0;
+	workload->machine->sampled[i].stats.run_share = 0;
 	if (cpu >= 0)
 		workload->machine->busy[cpu] = busy;
 	workload->threads[i].load = 1;
@@ -81,7 +81,7 @@ static inline void workload_programs(struct workload *workload, int cpu, unsigne
 
 static inline void workload_hold(struct workload *workload, size_t thread)
 {
-	workload->machine->members[thread].barred_until = workload->machine->interval + 1;
+	workload->machine->managed[thread].backoff_until = workload->machine->interval + 1;
 }
 
 /* Divides the CPUs by type. */
@@ -141,8 +141,8 @@ static inline size_t workload_round(struct workload *workload)
 
 static inline void workload_run_on(struct workload *workload, const struct nm_move *move)
 {
-	workload->machine->figures[move->thread].main_cpu = move->cpu_to;
-	workload->machine->figures[move->thread].main_node = move->node_to;
+	workload->machine->sampled[move->thread].stats.main_cpu = move->cpu_to;
+	workload->machine->sampled[move->thread].stats.main_node = move->node_to;
 }
 
 #endif

@@ -28,7 +28,7 @@ static struct {
 	uint64_t tickets;
 	unsigned open; /* neither taken nor cancelled */
 	struct {
-		uint64_t ticket; /* 0: free */
+		uint64_t query_id; /* 0: free */
 		bool hangs;
 		unsigned late;
 		struct nm_memory_answer answer;
@@ -76,10 +76,10 @@ static inline int fake_answer_pages(struct nm_memory_answer *ret)
 }
 
 static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-			   uint64_t *ret_ticket)
+			   uint64_t *ret_query_id)
 {
 	unsigned i = 0;
-	while (i < FAKE_ASKED_MOST && fake_asked.places[i].ticket)
+	while (i < FAKE_ASKED_MOST && fake_asked.places[i].query_id)
 		i++;
 	if (i == FAKE_ASKED_MOST)
 		return -EAGAIN;
@@ -96,17 +96,17 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_
 		answer->result = fake_answer_pages(answer);
 	else
 		answer->result = fake_asked.program;
-	*ret_ticket = fake_asked.places[i].ticket = ++fake_asked.tickets;
+	*ret_query_id = fake_asked.places[i].query_id = ++fake_asked.tickets;
 	fake_asked.open++;
 	return 0;
 }
 
-static inline int fake_take(struct nm_platform *platform, uint64_t ticket,
+static inline int fake_take(struct nm_platform *platform, uint64_t query_id,
 			    struct nm_memory_answer *ret)
 {
 	(void)platform;
 	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++) {
-		if (ticket == 0 || fake_asked.places[i].ticket != ticket)
+		if (query_id == 0 || fake_asked.places[i].query_id != query_id)
 			continue;
 		if (fake_asked.places[i].late > 0) {
 			fake_asked.places[i].late--;
@@ -116,22 +116,22 @@ static inline int fake_take(struct nm_platform *platform, uint64_t ticket,
 			return -EAGAIN;
 		*ret = fake_asked.places[i].answer;
 		fake_asked.places[i].answer = (struct nm_memory_answer){0};
-		fake_asked.places[i].ticket = 0;
+		fake_asked.places[i].query_id = 0;
 		fake_asked.open--;
 		return 0;
 	}
 	return -ENOENT;
 }
 
-static inline void fake_forget(struct nm_platform *platform, uint64_t ticket)
+static inline void fake_forget(struct nm_platform *platform, uint64_t query_id)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
 	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++)
-		if (ticket && fake_asked.places[i].ticket == ticket) {
+		if (query_id && fake_asked.places[i].query_id == query_id) {
 			fake_asked.places[i].hangs = false;
 			fake_asked.places[i].late = 0;
 		}
-	(void)fake_take(platform, ticket, &unwanted);
+	(void)fake_take(platform, query_id, &unwanted);
 }
 
 #define FAKE_ASK .memory_query = fake_ask, .memory_poll = fake_take, .memory_cancel = fake_forget

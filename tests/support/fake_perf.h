@@ -331,10 +331,10 @@ static inline int fake_pages_where(struct nm_platform *platform, unsigned count,
 }
 
 static inline int fake_perf_ask(struct nm_platform *platform, const struct nm_memory_query *query,
-				uint64_t *ret_ticket)
+				uint64_t *ret_query_id)
 {
 	fake_asked.where = fake_pages_where;
-	return fake_ask(platform, query, ret_ticket);
+	return fake_ask(platform, query, ret_query_id);
 }
 
 static const struct nm_platform_ops fake_perf_ops = {

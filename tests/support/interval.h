@@ -21,8 +21,8 @@ struct machine {
 	struct nm_topology *topology;
 	struct nm_config config;
 	size_t count, capacity; /* threads */
-	struct nm_figures *figures;
-	struct nm_member *members;
+	struct nm_sampled_thread *sampled;
+	struct nm_managed_thread *managed;
 	hwloc_bitmap_t *masks;	      /* original affinities of the members */
 	struct nm_process *processes; /* one per pid */
 	size_t nr_processes;
@@ -67,9 +67,9 @@ static inline struct machine *machine_of_size(unsigned nodes, unsigned cpus_per_
 		m->topology->cpus[cpu].core = (int)(cpu / smt);
 	machine_shipped(&m->config);
 	m->capacity = capacity;
-	m->figures = calloc(capacity, sizeof(*m->figures));
+	m->sampled = calloc(capacity, sizeof(*m->sampled));
 	m->masks = calloc(capacity, sizeof(*m->masks));
-	m->members = calloc(capacity, sizeof(*m->members));
+	m->managed = calloc(capacity, sizeof(*m->managed));
 	m->processes = calloc(capacity, sizeof(*m->processes));
 	m->accesses = calloc(capacity * nodes, sizeof(*m->accesses));
 	m->fresh = calloc(capacity * nodes, sizeof(*m->fresh));
@@ -89,8 +89,8 @@ static inline void machine_free(struct machine *m)
 	for (size_t i = 0; i < m->count; i++)
 		hwloc_bitmap_free(m->masks[i]);
 	nm_topology_free(m->topology);
-	free(m->figures);
-	free(m->members);
+	free(m->sampled);
+	free(m->managed);
 	free(m->masks);
 	free(m->processes);
 	free(m->accesses);
@@ -116,11 +116,11 @@ static inline struct nm_process *machine_process(struct machine *m, uint32_t pid
 /* Runs thread i on a CPU (-1: none) and keeps it busy. */
 static inline void machine_run_on(struct machine *m, size_t i, int cpu)
 {
-	struct nm_figures *figures = &m->figures[i];
-	figures->main_cpu = cpu;
-	figures->main_node = cpu < 0 ? -1 : m->topology->cpus[cpu].node;
-	figures->main_node_share = cpu < 0 ? 0 : 1;
-	figures->run_share = cpu < 0 ? 0 : 0.9;
+	struct nm_sampled_thread *sampled = &m->sampled[i];
+	sampled->stats.main_cpu = cpu;
+	sampled->stats.main_node = cpu < 0 ? -1 : m->topology->cpus[cpu].node;
+	sampled->stats.main_node_share = cpu < 0 ? 0 : 1;
+	sampled->stats.run_share = cpu < 0 ? 0 : 0.9;
 	if (cpu >= 0)
 		m->busy[cpu] = 0.9;
 }
@@ -129,11 +129,11 @@ static inline void machine_touch(struct machine *m, size_t i, unsigned node, dou
 {
 	m->accesses[i * m->topology->nr_nodes + node] = accesses;
 	m->fresh[i * m->topology->nr_nodes + node] = (uint32_t)accesses;
-	m->figures[i].access_total = 0;
-	m->figures[i].access_new = (uint32_t)accesses;
+	m->sampled[i].stats.access_total = 0;
+	m->sampled[i].stats.fresh_samples = (uint32_t)accesses;
 	for (unsigned k = 0; k < m->topology->nr_nodes; k++)
-		m->figures[i].access_total += m->accesses[i * m->topology->nr_nodes + k];
-	m->figures[i].access_samples = m->figures[i].access_total;
+		m->sampled[i].stats.access_total += m->accesses[i * m->topology->nr_nodes + k];
+	m->sampled[i].stats.access_samples = m->sampled[i].stats.access_total;
 }
 
 /* Adds thread 1000 + index of a process that runs on `cpu` with its memory on `node` (-1: no
@@ -143,21 +143,22 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 	size_t i = m->count++;
 	uint32_t tid = 1000 + (uint32_t)i;
 	m->masks[i] = hwloc_bitmap_dup(m->topology->usable);
-	m->figures[i] = (struct nm_figures){.pid = pid,
-					    .tid = tid,
-					    .latency = NAN,
-					    .recent_latency = NAN,
-					    .instructions = NAN,
-					    .operations = NAN,
-					    .traffic = NAN,
-					    .accesses = m->accesses + i * m->topology->nr_nodes,
-					    .fresh = m->fresh + i * m->topology->nr_nodes};
-	m->members[i] = (struct nm_member){.tid = tid,
-					   .pid = pid,
-					   .start_ticks = 5000 + tid,
-					   .process = machine_process(m, pid),
-					   .original = m->masks[i],
-					   .adopted_ns = 1 * MACHINE_SECOND};
+	m->sampled[i] = (struct nm_sampled_thread){
+		.pid = pid,
+		.tid = tid,
+		.stats.latency = NAN,
+		.stats.recent_latency = NAN,
+		.stats.instructions = NAN,
+		.stats.operations = NAN,
+		.stats.traffic = NAN,
+		.stats.accesses = m->accesses + i * m->topology->nr_nodes,
+		.stats.fresh = m->fresh + i * m->topology->nr_nodes};
+	m->managed[i] = (struct nm_managed_thread){.tid = tid,
+						   .pid = pid,
+						   .start_ticks = 5000 + tid,
+						   .process = machine_process(m, pid),
+						   .original = m->masks[i],
+						   .adopted_ns = 1 * MACHINE_SECOND};
 	machine_run_on(m, i, cpu);
 	if (node >= 0)
 		machine_touch(m, i, (unsigned)node, 100);
@@ -170,13 +171,13 @@ static inline void machine_perform(struct machine *m, size_t i, double instructi
 {
 	m->kinds = 1U << NM_EVENT_MEMORY | 1U << NM_EVENT_INSTRUCTIONS | 1U << NM_EVENT_FLOPS |
 		   1U << NM_EVENT_DRAM;
-	m->figures[i].instructions = instructions;
-	m->figures[i].operations = operations;
-	m->figures[i].traffic = traffic;
-	m->figures[i].latency = latency;
-	m->figures[i].latency_samples = isnan(latency) ? 0 : 100;
-	m->figures[i].recent_latency = latency;
-	m->figures[i].recent_latency_samples = m->figures[i].latency_samples;
+	m->sampled[i].stats.instructions = instructions;
+	m->sampled[i].stats.operations = operations;
+	m->sampled[i].stats.traffic = traffic;
+	m->sampled[i].stats.latency = latency;
+	m->sampled[i].stats.latency_samples = isnan(latency) ? 0 : 100;
+	m->sampled[i].stats.recent_latency = latency;
+	m->sampled[i].stats.recent_latency_samples = m->sampled[i].stats.latency_samples;
 }
 
 /* Restricts the thread to these CPUs. */
@@ -204,10 +205,10 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .time_ns = m->now_ns,
 					  .topology = m->topology,
 					  .config = &m->config,
-					  .figures = m->figures,
-					  .nr_figures = m->count,
-					  .members = m->members,
-					  .nr_members = m->count,
+					  .sampled = m->sampled,
+					  .nr_sampled = m->count,
+					  .managed = m->managed,
+					  .nr_managed = m->count,
 					  .busy_share = m->busy,
 					  .kinds = m->kinds,
 					  .had_latencies = m->had_latencies};

@@ -38,12 +38,12 @@ static inline int live_where(struct nm_platform *platform, pid_t tid, uint64_t s
 					      .count = count,
 					      .addresses = addresses};
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	uint64_t ticket;
+	uint64_t query_id;
 
-	int r = platform->ops->memory_query(platform, &query, &ticket);
+	int r = platform->ops->memory_query(platform, &query, &query_id);
 	if (r < 0)
 		return r;
-	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
+	while (platform->ops->memory_poll(platform, query_id, &answer) == -EAGAIN)
 		live_wait(platform);
 	for (unsigned i = 0; answer.result == 0 && i < count; i++)
 		ret_nodes[i] = answer.nodes[i];

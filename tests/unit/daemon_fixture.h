@@ -11,6 +11,10 @@
 #include <math.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "fake_mover.h"
@@ -491,8 +495,8 @@ static inline void open_stages(struct nm_daemon *daemon)
 			 0);
 	pipeline->assignments = nm_assignments_new();
 	moves.context = pipeline->moves;
-	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &moves,
-		      daemon->runtime.released, &pipeline->roster);
+	nm_task_table_new(pipeline->platform, pipeline->topology, daemon->config, &moves,
+			  daemon->runtime.released, &pipeline->tasks);
 	nm_trial_stage_open(daemon);
 	pipeline->verifier = nm_verifier_new();
 	nm_pipeline_reset_performance(daemon);

@@ -285,12 +285,12 @@ QUANTITY(unreturned, nm_moves_end(world.daemon.pipeline.moves))
 
 static inline bool is_known(uint32_t pid)
 {
-	return nm_home_state_find(nm_placement_of(&world.daemon), pid) != NULL;
+	return nm_home_state_find(nm_placement_of(&world.daemon.pipeline), pid) != NULL;
 }
 
 static inline struct nm_home_state *state_of(const struct step *step)
 {
-	struct nm_home_state *state = nm_home_state_find(nm_placement_of(&world.daemon), U(0));
+	struct nm_home_state *state = nm_home_state_find(nm_placement_of(&world.daemon.pipeline), U(0));
 	if (!state)
 		script_fail(step, "process %u is not known", U(0));
 	return state;
@@ -336,7 +336,7 @@ QUANTITY(share, share_on(step))
 /* The set of homes, as bits. */
 static inline unsigned all_homes(void)
 {
-	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
 	unsigned homes = 0;
 	for (size_t i = 0; i < placement->processes.count; i++)
 		if (nm_home_state_at(placement, i)->home >= 0)
@@ -350,7 +350,7 @@ static inline unsigned count_strays(void)
 	unsigned count = 0;
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		const struct nm_home_state *state =
-			nm_home_state_find(nm_placement_of(&world.daemon),
+			nm_home_state_find(nm_placement_of(&world.daemon.pipeline),
 					   fake_get(world.fake, world.workers[i].tid)->pid);
 		count += !state || state->home != (int)node_of(&world.workers[i]);
 	}
@@ -359,10 +359,10 @@ static inline unsigned count_strays(void)
 
 QUANTITY(homes, all_homes())
 QUANTITY(strays, count_strays())
-KNOB(page_ns, nm_placement_of(&world.daemon)->page_cost.page_ns)
-KNOB(budget_s, nm_placement_of(&world.daemon)->budget_s)
-QUANTITY(other_cpus, nm_placement_of(&world.daemon)->other_cpus[U(0)])
-QUANTITY(due, nm_placement_of(&world.daemon)->nr_due)
+KNOB(page_ns, nm_placement_of(&world.daemon.pipeline)->page_cost.page_ns)
+KNOB(budget_s, nm_placement_of(&world.daemon.pipeline)->budget_s)
+QUANTITY(other_cpus, nm_placement_of(&world.daemon.pipeline)->other_cpus[U(0)])
+QUANTITY(due, nm_placement_of(&world.daemon.pipeline)->nr_due)
 
 /* ---- the mover ---- */
 

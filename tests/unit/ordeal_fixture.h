@@ -257,13 +257,13 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
  * error the query is refused, or hangs for GATE_HANGS.
  */
 static inline int gated_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-			    uint64_t *ret_ticket)
+			    uint64_t *ret_query_id)
 {
 	int r = gate_check(GATE_ASK);
 	if (r < 0 && r != -GATE_HANGS)
 		return r;
 	fake_asked.hangs = r == -GATE_HANGS;
-	return ordeal.below.memory_query(platform, question, ret_ticket);
+	return ordeal.below.memory_query(platform, question, ret_query_id);
 }
 
 static inline int gated_numa_balancing_set(struct nm_platform *platform, int value)
@@ -503,7 +503,7 @@ static inline void ordeal_happens(unsigned interval)
  * interval. */
 static inline void ordeal_require_arrays(void)
 {
-	const struct nm_placement *placement = nm_placement_of(ordeal.daemon);
+	const struct nm_placement *placement = nm_placement_of(&ordeal.daemon->pipeline);
 	for (size_t i = 0; placement && i < placement->processes.count; i++)
 		if (!nm_home_state_at(placement, i)->input.ran_on) {
 			fprintf(stderr, "interval %u: process %u has no arrays\n", ordeal.interval,
@@ -594,7 +594,7 @@ static inline void ordeal_set_out(void)
 static inline void ordeal_anew(void)
 {
 	static const char *const files[] = {"ledger",	   "ledger.new",   "ledger.damaged",
-					    NM_MOVES_NAME, "figures.prom", NM_ROSTER_MEMORY_NAME};
+					    NM_MOVES_NAME, "figures.prom", NM_RELEASED_NAME};
 	struct world *world = ordeal.world;
 	char path[FIXTURE_PATH + 64];
 	memcpy(world->fake, ordeal.pristine, sizeof(*world->fake));

@@ -85,7 +85,7 @@ static inline void settle(uint64_t address, enum nm_page_outcome outcome, unsign
 {
 	struct nm_page_id page = {.address = address, .owner = owner};
 
-	assert_int_equal(nm_pages_settle(pages, now_s, &page, outcome, node), 0);
+	assert_int_equal(nm_pages_end_check(pages, now_s, &page, outcome, node), 0);
 }
 
 static inline struct nm_page_view look(uint64_t address)

@@ -14,7 +14,7 @@
 #define USERS 100U /* the pid of a query encodes its user and its number */
 
 static struct {
-	struct nm_asker *asker;
+	struct nm_query_queue *queue;
 	uint64_t now_ns;
 } f;
 
@@ -22,32 +22,32 @@ static int set_up(void **state)
 {
 	(void)state;
 	f.now_ns = NM_NSEC_PER_SEC;
-	nm_asker_new(&f.asker);
+	nm_queue_new(&f.queue);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	nm_asker_free(f.asker);
+	nm_queue_free(f.queue);
 	return 0;
 }
 
-static int try_to_ask(uint32_t uid, const char *cgroup, uint32_t number, uint64_t *ret_ticket)
+static int try_to_ask(uint32_t uid, const char *cgroup, uint32_t number, uint64_t *ret_query_id)
 {
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PROGRAM,
 						 .pid = uid * USERS + number,
 						 .domain = nm_domain_of(uid, cgroup)};
 
-	return nm_asker_ask(f.asker, &question, ret_ticket);
+	return nm_queue_ask(f.queue, &question, ret_query_id);
 }
 
 static uint64_t ask_of(uint32_t uid, const char *cgroup, uint32_t number)
 {
-	uint64_t ticket = 0;
+	uint64_t query_id = 0;
 
-	assert_int_equal(try_to_ask(uid, cgroup, number, &ticket), 0);
-	return ticket;
+	assert_int_equal(try_to_ask(uid, cgroup, number, &query_id), 0);
+	return query_id;
 }
 
 static uint64_t ask(uint32_t uid, uint32_t number)
@@ -58,7 +58,7 @@ static uint64_t ask(uint32_t uid, uint32_t number)
 /* Returns the pid of the next query; 0: none. */
 static uint32_t begin_next(void)
 {
-	const struct nm_memory_query *query = nm_asker_next(f.asker, f.now_ns);
+	const struct nm_memory_query *query = nm_queue_next(f.queue, f.now_ns);
 
 	return query ? query->pid : 0;
 }
@@ -68,13 +68,13 @@ static void answer_after(uint64_t ns)
 	struct nm_memory_answer answer = {.result = 5, .took_ns = ns};
 
 	f.now_ns += ns;
-	nm_asker_answer(f.asker, &answer, f.now_ns);
+	nm_queue_answer(f.queue, &answer, f.now_ns);
 }
 
-static int result_of(uint64_t ticket)
+static int result_of(uint64_t query_id)
 {
 	struct nm_memory_answer got = {0};
-	int r = nm_asker_take(f.asker, ticket, &got);
+	int r = nm_queue_take(f.queue, query_id, &got);
 
 	return r < 0 ? r : got.result;
 }
@@ -82,11 +82,11 @@ static int result_of(uint64_t ticket)
 /* Answers one query of user 1, which took that long. */
 static void spend(uint64_t ns)
 {
-	uint64_t ticket = ask(1, 0);
+	uint64_t query_id = ask(1, 0);
 
 	assert_int_equal(begin_next(), 1 * USERS);
 	answer_after(ns);
-	assert_int_equal(result_of(ticket), 5);
+	assert_int_equal(result_of(query_id), 5);
 }
 
 TEST(the_longest_waiting_query_is_first)
@@ -158,10 +158,10 @@ TEST(slow_domains_are_queried_last)
 /* SECURITY: quota */
 TEST(queued_queries_are_shared_among_users)
 {
-	uint64_t ticket = 0;
+	uint64_t query_id = 0;
 	unsigned count = 0;
 
-	while (count <= NM_QUERIES_MOST && try_to_ask(1, NULL, count, &ticket) == 0)
+	while (count <= NM_QUERIES_MOST && try_to_ask(1, NULL, count, &query_id) == 0)
 		count++;
 	assert_in_range(count, 1, NM_QUERIES_MOST / 2);
 	(void)ask(2, 0);
@@ -170,16 +170,16 @@ TEST(queued_queries_are_shared_among_users)
 /* The answer to a cancelled query is dropped when it arrives, and its time is charged. */
 TEST(an_unwanted_answer_is_dropped)
 {
-	uint64_t waiting = ask(1, 1), ticket = ask(1, 0);
-	nm_asker_forget(f.asker, waiting);
+	uint64_t waiting = ask(1, 1), query_id = ask(1, 0);
+	nm_queue_forget(f.queue, waiting);
 	assert_int_equal(result_of(waiting), -ENOENT);
 	assert_int_equal(begin_next(), 100);
-	nm_asker_forget(f.asker, ticket);
-	assert_int_equal(result_of(ticket), -ENOENT);
+	nm_queue_forget(f.queue, query_id);
+	assert_int_equal(result_of(query_id), -ENOENT);
 	(void)ask(2, 0);
 	assert_int_equal(begin_next(), 0);
 	answer_after(SLOW_NS);
-	assert_int_equal(result_of(ticket), -ENOENT);
+	assert_int_equal(result_of(query_id), -ENOENT);
 	assert_int_equal(begin_next(), 200);
 	answer_after(0);
 	uint64_t refused = ask(1, 2);

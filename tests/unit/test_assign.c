@@ -36,7 +36,7 @@ static void interval(const int *cpus)
 {
 	for (size_t i = 0; i < machine->count; i++) {
 		machine_run_on(machine, i, cpus[i]);
-		machine->figures[i].run_samples = 25;
+		machine->sampled[i].stats.run_samples = 25;
 	}
 	machine->interval++;
 	machine->now_ns += MACHINE_SECOND;
@@ -99,7 +99,7 @@ TEST(a_light_thread_is_only_moved)
 {
 	machine_thread(machine, 10, 0, 1);
 	interval((int[]){0});
-	((struct nm_snap_thread *)(uintptr_t)&snapshot->threads[0])->run_share = 0.7;
+	((struct nm_snap_thread *)(uintptr_t)&snapshot->threads[0])->stats.run_share = 0.7;
 	note(0, 1);
 	assert_false(is_assigned(0));
 	assert_int_equal(known(0)->decision, 7);
@@ -112,7 +112,7 @@ TEST(few_samples_do_not_count)
 	note(0, 1);
 	interval((int[]){2});
 	machine_run_on(machine, 0, 0);
-	machine->figures[0].run_samples = 1;
+	machine->sampled[0].stats.run_samples = 1;
 	machine->now_ns += MACHINE_SECOND;
 	nm_snapshot_free(snapshot);
 	snapshot = machine_snapshot(machine);
@@ -127,7 +127,7 @@ TEST(a_thread_on_several_nodes_is_elsewhere)
 	interval((int[]){0});
 	note(0, 1);
 	interval((int[]){2});
-	machine->figures[0].main_node_share = 0.5;
+	machine->sampled[0].stats.main_node_share = 0.5;
 	machine->now_ns += MACHINE_SECOND;
 	nm_snapshot_free(snapshot);
 	snapshot = machine_snapshot(machine);
@@ -207,7 +207,7 @@ TEST(a_crowded_machine_divides_its_threads)
 	}
 	interval(cpus);
 	for (size_t i = 0; i < 16; i++)
-		snapshot->threads[i].run_share = 0.5;
+		snapshot->threads[i].stats.run_share = 0.5;
 	nm_assignments_follow(assignments, snapshot, &machine->config);
 	for (size_t i = 0; i < 6; i++)
 		note(i, 0);
@@ -245,7 +245,7 @@ TEST(no_node_ever_has_more_computing_threads_than_its_share)
 		interval(cpus);
 		for (unsigned i = 0; i < THREADS; i++) {
 			bool runs = wanting < most && nm_rng_below(&rng, 4) != 0;
-			snapshot->threads[i].run_share = runs ? 1 : 0.01;
+			snapshot->threads[i].stats.run_share = runs ? 1 : 0.01;
 			wanting += runs;
 		}
 		nm_assignments_follow(assignments, snapshot, &machine->config);
@@ -255,7 +255,7 @@ TEST(no_node_ever_has_more_computing_threads_than_its_share)
 		for (int node = 0; node < 4; node++) {
 			unsigned there = 0;
 			for (size_t i = 0; i < THREADS; i++)
-				there += snapshot->threads[i].run_share == 1 && known(i) &&
+				there += snapshot->threads[i].stats.run_share == 1 && known(i) &&
 					 known(i)->node == node;
 			assert_true(there <= room);
 		}

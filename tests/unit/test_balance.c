@@ -61,7 +61,7 @@ WORD(typed)
 {
 	for (unsigned i = 0; i < U(0); i++) {
 		size_t thread = workload_thread(workload, 1000 + (uint32_t)machine->count, 0);
-		machine->figures[thread].run_share = 0.3;
+		machine->sampled[thread].stats.run_share = 0.3;
 		workload->threads[thread].behaviour.type = type_of(step->word[1]);
 	}
 }
@@ -132,9 +132,9 @@ KNOB(idle_max, machine->config.rules.balance_idle_max)
 KNOB(busy, machine->busy[U(0)])
 KNOB(thread_load, workload->threads[U(0)].load)
 KNOB(is_waiting, workload->threads[U(0)].waiting)
-KNOB(node_share, machine->figures[U(0)].main_node_share)
-KNOB(everywhere, machine->members[U(0)].everywhere)
-KNOB(start_ticks, machine->members[U(0)].start_ticks)
+KNOB(node_share, machine->sampled[U(0)].stats.main_node_share)
+KNOB(everywhere, machine->managed[U(0)].everywhere)
+KNOB(start_ticks, machine->managed[U(0)].start_ticks)
 
 /* ---- hysteresis ---- */
 

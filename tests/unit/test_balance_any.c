@@ -25,8 +25,8 @@ static void draw_process(struct workload *workload, struct nm_rng *dice, uint32_
 
 static void draw_mask(struct machine *machine, struct nm_rng *dice, size_t thread)
 {
-	machine->members[thread].everywhere = below(dice, 3) > 0;
-	if (machine->members[thread].everywhere)
+	machine->managed[thread].everywhere = below(dice, 3) > 0;
+	if (machine->managed[thread].everywhere)
 		return;
 	for (unsigned cpu = 0; cpu < machine->topology->nr_cpus; cpu++)
 		if (below(dice, 2))
@@ -47,7 +47,7 @@ static void draw_thread(struct workload *workload, struct nm_rng *dice, unsigned
 	size_t i = workload_thread(workload, pid, ran ? cpu : -1);
 	if (machine->nr_processes > old_processes)
 		draw_process(workload, dice, pid);
-	machine->members[i].start_ticks = below(dice, 20);
+	machine->managed[i].start_ticks = below(dice, 20);
 	workload->threads[i].load = known ? nm_rng_unit(dice) : (double)NAN;
 	workload->threads[i].waiting = known && below(dice, 4) > 0;
 	workload->threads[i].behaviour.type = (enum nm_dtas_type)below(dice, 3);
@@ -104,7 +104,7 @@ static int node_of(const struct workload *workload, int cpu)
 
 static int cpu_of(const struct workload *workload, size_t thread)
 {
-	return workload->machine->figures[thread].main_cpu;
+	return workload->machine->sampled[thread].stats.main_cpu;
 }
 
 /* Threads whose load is not known count as a CPU on a busy one, otherwise by the time they ran:
@@ -139,7 +139,7 @@ static bool is_enhanced(enum nm_selection rule)
 
 static bool is_allowed(const struct workload *workload, size_t thread, int cpu)
 {
-	return workload->machine->members[thread].everywhere ||
+	return workload->machine->managed[thread].everywhere ||
 	       hwloc_bitmap_isset(workload->machine->masks[thread], (unsigned)cpu);
 }
 
@@ -153,7 +153,7 @@ static bool fits_type(const struct workload *workload, size_t thread, int cpu, b
 static bool is_movable(const struct workload *workload, size_t thread)
 {
 	return workload->threads[thread].waiting &&
-	       workload->machine->members[thread].barred_until == 0;
+	       workload->machine->managed[thread].backoff_until == 0;
 }
 
 static void check_destination(const struct workload *workload, const struct nm_move *move)
@@ -190,7 +190,7 @@ static bool is_alone(const struct workload *workload, uint32_t pid)
 {
 	unsigned threads = 0;
 	for (size_t i = 0; i < workload->machine->count; i++)
-		threads += workload->machine->members[i].pid == pid;
+		threads += workload->machine->managed[i].pid == pid;
 	return threads == 1;
 }
 
@@ -224,9 +224,9 @@ static void check_thread(struct workload *workload, const struct nm_proposal *pr
 	if (config->rules.balance_min_gain > NM_CONFIG_ANY_GAIN)
 		assert_true(reason->gain >= config->rules.balance_min_gain);
 	if (is_enhanced(config->threads.selection)) {
-		uint32_t pid = workload->machine->members[move->thread].pid;
+		uint32_t pid = workload->machine->managed[move->thread].pid;
 		if (config->rules.paper || !is_alone(workload, pid))
-			assert_int_not_equal(pid, workload->machine->members[move->thread].tid);
+			assert_int_not_equal(pid, workload->machine->managed[move->thread].tid);
 		assert_int_not_equal(leader, move->node_from);
 		assert_true((leader == move->node_to) == (reason->by == NM_SELECTED_BY_LEADER));
 	}
@@ -241,7 +241,7 @@ static void check_round(struct workload *workload)
 	for (size_t i = 0; i < proposals->count; i++) {
 		const struct nm_proposal *proposal = &proposals->items[i];
 		const struct nm_move *move = &proposal->moves[0];
-		uint32_t pid = workload->machine->members[move->thread].pid;
+		uint32_t pid = workload->machine->managed[move->thread].pid;
 		assert_false(moved[move->thread]);
 		moved[move->thread] = true;
 		check_destination(workload, move);
@@ -276,7 +276,7 @@ static bool can_go(struct workload *workload, size_t thread, int to)
 	    !fits_type(workload, thread, to, load_of(workload, to) < rules->balance_idle_max))
 		return false;
 	/* All other rules are those of first_fit without a minimum gain. */
-	const double *pages = workload_pages(workload, workload->machine->members[thread].pid);
+	const double *pages = workload_pages(workload, workload->machine->managed[thread].pid);
 	return rules->balance_min_gain <= NM_CONFIG_ANY_GAIN ||
 	       (!isnan(pages[0]) && pages[node_to] - pages[node_from] >= rules->balance_min_gain);
 }

@@ -128,12 +128,12 @@ SCRIPT(begin_and_end_of_balancing_are_logged,
 static bool has_been_read(uint32_t tid)
 {
 	const struct nm_balancer_thread_state *known =
-		nm_column_find(&nm_balancer_of(&world.daemon)->threads, tid);
+		nm_column_find(&nm_balancer_of(&world.daemon.pipeline)->threads, tid);
 	return known->read_interval == world.daemon.tally.intervals;
 }
 
 QUANTITY(read, has_been_read(U(0)))
-ACTION(reuse_first, nm_balancer_of(&world.daemon)->threads.keys[0].start_ticks++)
+ACTION(reuse_first, nm_balancer_of(&world.daemon.pipeline)->threads.keys[0].start_ticks++)
 
 /* A thread exits and its number is reused: metrics of the former thread do not apply to the new
  * one. */
@@ -161,7 +161,7 @@ WORD(change_nodes)
 }
 
 QUANTITY(follows_topology,
-	 nm_balancer_of(&world.daemon)->topology == world.daemon.pipeline.topology)
+	 nm_balancer_of(&world.daemon.pipeline)->topology == world.daemon.pipeline.topology)
 
 /* The state refers to the former nodes. */
 SCRIPT(nodes_that_change_begin_anew,

@@ -41,7 +41,7 @@ SCRIPT(pages_are_counted_by_numa_maps,
 
 static const struct nm_residence *residence_of(const struct step *step)
 {
-	return nm_balancer_residence(nm_balancer_of(&world.daemon), U(0));
+	return nm_balancer_residence(nm_balancer_of(&world.daemon.pipeline), U(0));
 }
 
 QUANTITY(has_residence, residence_of(step) != NULL)
@@ -88,7 +88,7 @@ WORD(bound_by_turns)
 /* Threads whose type, or that of their CPU, is wrong. */
 static unsigned count_mistyped(void)
 {
-	const struct nm_balancer *balancer = nm_balancer_of(&world.daemon);
+	const struct nm_balancer *balancer = nm_balancer_of(&world.daemon.pipeline);
 	unsigned count = 0;
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
@@ -103,8 +103,8 @@ static unsigned count_mistyped(void)
 
 QUANTITY(mistyped, count_mistyped())
 QUANTITY(on_node_0, workers_on(0) + workers_on(1))
-QUANTITY(typed, nm_balancer_of(&world.daemon)->tally.typed)
-QUANTITY(typed_elsewhere, nm_balancer_of(&world.daemon)->tally.elsewhere)
+QUANTITY(typed, nm_balancer_of(&world.daemon.pipeline)->tally.typed)
+QUANTITY(typed_elsewhere, nm_balancer_of(&world.daemon.pipeline)->tally.elsewhere)
 
 /* Memory-bound threads are moved to CPUs of this type only. */
 SCRIPT(types_keep_to_their_cpus,

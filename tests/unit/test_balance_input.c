@@ -22,7 +22,8 @@ static size_t find_suspects(size_t most)
 static void share_cpu(uint32_t pid, int cpu, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		machine->figures[machine_thread(machine, pid, cpu, -1)].run_share = 1.0 / count;
+		machine->sampled[machine_thread(machine, pid, cpu, -1)].stats.run_share =
+			1.0 / count;
 	machine->busy[cpu] = 1;
 }
 
@@ -124,7 +125,7 @@ TEST(test_loads_without_two_readings)
 	share_cpu(1000, 0, 2);
 	machine_thread(machine, 1000, 2, -1);
 	machine_thread(machine, 1000, -1, -1);
-	machine->figures[2].run_share = 0.4;
+	machine->sampled[2].stats.run_share = 0.4;
 	machine->busy[2] = 0.4;
 	workload_look(workload);
 	assert_true(isnan(load(0)) && load(2) == 0.4 && load(3) == 0);
@@ -172,7 +173,7 @@ TEST(test_an_idle_leader_is_ignored)
 	assert_int_equal(proposal(0)->balance.by, NM_SELECTED_BY_LEADER);
 	workload->threads[0].load = machine->config.rules.min_run * 0.99;
 	assert_int_equal(workload_round(workload), 0); /* its pages count instead: threads stay */
-	machine->figures[0].run_share = machine->config.rules.min_run;
+	machine->sampled[0].stats.run_share = machine->config.rules.min_run;
 	assert_true(workload_round(workload) > 0);
 	machine_run_on(machine, 0, -1);
 	assert_int_equal(workload_round(workload), 0);
@@ -278,7 +279,7 @@ TEST(test_unmanaged_load)
 {
 	workload_programs(workload, 0, 4, 1);
 	for (unsigned i = 0; i < 4; i++)
-		machine->figures[i].run_share = 0.25;
+		machine->sampled[i].stats.run_share = 0.25;
 	machine->config.rules.moves_per_interval = 1;
 	machine->busy[0] = 1;
 	machine->busy[2] = 0.75;
@@ -289,11 +290,11 @@ TEST(test_unmanaged_load)
 	assert_true(proposal(0)->balance.load_to == 0.5);
 	size_t other = workload_thread(workload, 2000, 2);
 	workload->threads[other].load = 0.25;
-	machine->figures[other].run_share = 1; /* it also ran elsewhere */
+	machine->sampled[other].stats.run_share = 1; /* it also ran elsewhere */
 	assert_int_equal(workload_round(workload), 1);
 	assert_int_equal(proposal(0)->moves[0].cpu_to, 2);
 	assert_true(proposal(0)->balance.load_to == 0.25);
-	machine->figures[0].run_share = NAN; /* counts as a whole CPU */
+	machine->sampled[0].stats.run_share = NAN; /* counts as a whole CPU */
 	machine->busy[0] = 2;
 	assert_int_equal(workload_round(workload), 1);
 	assert_true(proposal(0)->balance.load_from == 4.25);

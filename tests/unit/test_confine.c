@@ -8,6 +8,10 @@
 #include <sys/wait.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "fixture.h"
 #include "platform/event.h"
 #include "numa-migrd/file.h"
@@ -80,7 +84,7 @@ static void confined(int (*run)(void))
 	int status;
 	pid_t child = fork();
 	if (child == 0) {
-		int r = nm_confine(&daemon_of_test);
+		int r = nm_confine(&daemon_of_test.options, daemon_of_test.config, daemon_of_test.runtime.directory);
 		if (r < 0)
 			_exit(r == -EOPNOTSUPP ? NO_LANDLOCK : NOT_CONFINED);
 		_exit(run());

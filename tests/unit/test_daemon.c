@@ -170,13 +170,13 @@ TEST(an_invalid_file_prevents_the_start)
 TEST(only_one_runs)
 {
 	struct nm_daemon other = {.runtime.directory = -1};
-	assert_int_equal(nm_runtime_open(&other), 0);
+	assert_int_equal(nm_runtime_open(&other.runtime), 0);
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	world_assert_logged(world, "Another numa-migrd is running");
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	assert_true(there_is("lock"));
-	nm_runtime_close(&other, true);
+	nm_runtime_close(&other.runtime, true);
 }
 
 /* ---- affinities that cannot be restored ---- */

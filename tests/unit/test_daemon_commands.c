@@ -346,7 +346,7 @@ SCRIPT(a_release_while_paused,
 SCRIPT(a_release_outlives_restart_and_pause,
        "tick 2; release 100 = 0; restart; moves 100 = 0; pause = 0; resume = 0; moves 100 = 0")
 
-ACTION(save, nm_runtime_save(service))
+ACTION(save, nm_runtime_save(&service->runtime, service->pipeline.platform, service->journal))
 ACTION(directory, fixture_directory(world->root, step->word[0]))
 
 static unsigned count_logged(const char *words)

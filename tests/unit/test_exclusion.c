@@ -4,7 +4,7 @@
 #define TEAR_DOWN end
 #include "../support/test.h"
 
-#include "roster_words.h"
+#include "task_table_words.h"
 
 static char explanation[NM_EXPLANATION_BYTES];
 
@@ -29,7 +29,7 @@ static void configure(const char *text)
 	struct nm_config_errors errors = {0};
 	struct nm_config *changed = NULL;
 	assert_int_equal(nm_config_parse("test", text, strlen(text), &errors, &changed), 0);
-	nm_roster_configure(roster, topology, changed);
+	nm_tasks_configure(tasks, topology, changed);
 	nm_config_free(config);
 	config = changed;
 }
@@ -44,11 +44,11 @@ static void include_command(const char *command)
 
 static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
 {
-	const struct nm_process *process = nm_roster_process(roster, pid);
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
 	assert_non_null(process);
 	assert_int_equal(process->eligibility, NM_ELIGIBILITY_DEFAULT);
 	assert_int_equal(process->exclusion, exclusion);
-	nm_roster_explain(roster, process, nm_roster_refusal(roster, process), explanation);
+	nm_tasks_explain(tasks, process, nm_tasks_refusal(tasks, process), explanation);
 	assert_non_null(strstr(explanation, "excluded by default: "));
 	assert_non_null(strstr(explanation, nm_exclusion_row(exclusion)->text));
 }
@@ -66,13 +66,13 @@ WORD(excluded)
 
 static const char *explain(uint32_t pid)
 {
-	const struct nm_process *process = nm_roster_process(roster, pid);
-	nm_roster_explain(roster, process, process->eligibility, explanation);
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
+	nm_tasks_explain(tasks, process, process->eligibility, explanation);
 	return explanation;
 }
 
 TEXT(explanation, explain(U(0)))
-QUANTITY(eligibility, nm_roster_process(roster, U(0))->eligibility)
+QUANTITY(eligibility, nm_tasks_process(tasks, U(0))->eligibility)
 NAMES(eligibility, {"self", NM_ELIGIBILITY_SELF})
 
 /* program /usr/bin/tini: all processes run it, as their mappings show; or EPERM: not known */

@@ -6,19 +6,19 @@
 
 #include <sched.h>
 
-#include "roster_fixture.h"
+#include "task_table_fixture.h"
 
 static char explanation[NM_EXPLANATION_BYTES];
 
 static void assert_explained(uint32_t pid, enum nm_eligibility eligibility, const char *text)
 {
-	const struct nm_process *process = nm_roster_process(roster, pid);
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
 	assert_non_null(process);
-	enum nm_eligibility found = nm_roster_refusal(roster, process);
+	enum nm_eligibility found = nm_tasks_refusal(tasks, process);
 	if (found != eligibility)
 		fail_msg("process %u: %s, not %s", pid, nm_eligibility_reason(found)->name,
 			 nm_eligibility_reason(eligibility)->name);
-	nm_roster_explain(roster, process, found, explanation);
+	nm_tasks_explain(tasks, process, found, explanation);
 	if (!strstr(explanation, text))
 		fail_msg("\"%s\" does not contain \"%s\"", explanation, text);
 }
@@ -28,7 +28,7 @@ static void configure(const char *text)
 	struct nm_config_errors errors = {0};
 	struct nm_config *changed = NULL;
 	assert_int_equal(nm_config_parse("test", text, strlen(text), &errors, &changed), 0);
-	nm_roster_configure(roster, topology, changed);
+	nm_tasks_configure(tasks, topology, changed);
 	nm_config_free(config);
 	config = changed;
 }
@@ -94,7 +94,7 @@ TEST(memory_and_cpu_are_told_apart)
 TEST(a_young_program_waits_for_its_age)
 {
 	run_all(0.5);
-	const uint64_t began_ns = nm_roster_process(roster, 100)->started_ns;
+	const uint64_t began_ns = nm_tasks_process(tasks, 100)->started_ns;
 	double age_s = (double)(fake->now_ns - began_ns) / (double)NM_NSEC_PER_SEC;
 	char text[64];
 	(void)snprintf(text, sizeof(text), "targets: { min_age_s = %.3f; };", age_s + 5);
@@ -116,7 +116,7 @@ TEST(a_process_that_becomes_busy_is_checked_again)
 		run_all(0.02);
 	assert_explained(100, NM_ELIGIBILITY_IDLE, "it used 6.0 % of a CPU, less than");
 	run_all(0.9);
-	const struct nm_process *process = nm_roster_process(roster, 100);
+	const struct nm_process *process = nm_tasks_process(tasks, 100);
 	if (process->eligibility == NM_ELIGIBILITY_IDLE)
 		assert_explained(100, NM_ELIGIBILITY_IDLE, "it is about to be checked");
 	for (unsigned i = 0; i < 10; i++)
@@ -135,14 +135,14 @@ TEST(reasons_of_threads_are_found_without_the_first)
 	fake_sleep(fake, 11000);
 	run_all(0.5);
 	assert_explained(200, NM_ELIGIBILITY_PINNED, "allows only one node");
-	assert_int_equal(nm_roster_refusal(roster, nm_roster_process(roster, 200)),
+	assert_int_equal(nm_tasks_refusal(tasks, nm_tasks_process(tasks, 200)),
 			 NM_ELIGIBILITY_PINNED);
 }
 
 TEST(a_release_is_the_reason)
 {
 	run_all(0.5);
-	assert_int_equal(nm_roster_release(roster, 100), 0);
+	assert_int_equal(nm_tasks_release(tasks, 100), 0);
 	assert_explained(100, NM_ELIGIBILITY_RELEASED, "released");
 }
 

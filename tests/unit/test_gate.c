@@ -80,7 +80,7 @@ TEST(unknown_accesses_justify_no_move)
 {
 	for (unsigned k = 0; k < 4; k++)
 		machine->accesses[k] = NAN;
-	machine->figures[0].access_total = NAN;
+	machine->sampled[0].stats.access_total = NAN;
 	take();
 	assert_true(isnan(nm_gate_gain(snapshot, &away, 1)));
 	assert_false(moves_pass_gate(snapshot, &away, 1, 0, 0));
@@ -98,15 +98,16 @@ TEST(surplus_is_the_gain_beyond_the_margin)
 /* 40 of 100 samples more there than here; the standard deviation is √(70 + 30) = 10. */
 TEST(a_gain_must_exceed_chance)
 {
-	struct nm_snap_thread thread = {
-		.accesses = (double[]){30, 70, 0, 0}, .access_total = 100, .access_samples = 100};
+	struct nm_snap_thread thread = {.stats.accesses = (double[]){30, 70, 0, 0},
+					.stats.access_total = 100,
+					.stats.access_samples = 100};
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 10);
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 5) < 0);
 	/* The same from 25 % of the samples, each of which represents four accesses: √(100 × 4). */
-	thread.access_samples = 25;
+	thread.stats.access_samples = 25;
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 1) == 20);
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) < 0);
-	thread.access_samples = 0;
+	thread.stats.access_samples = 0;
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 40);
 }
 
@@ -115,8 +116,9 @@ TEST(a_hop_towards_a_full_node_counts)
 {
 	static const unsigned ring[4][4] = {
 		{10, 20, 30, 20}, {20, 10, 20, 30}, {30, 20, 10, 20}, {20, 30, 20, 10}};
-	struct nm_snap_thread thread = {
-		.accesses = (double[]){0, 0, 100, 0}, .access_total = 100, .access_samples = 100};
+	struct nm_snap_thread thread = {.stats.accesses = (double[]){0, 0, 100, 0},
+					.stats.access_total = 100,
+					.stats.access_samples = 100};
 	for (unsigned k = 0; k < 16; k++)
 		machine->topology->distance[k] = ring[k / 4][k % 4];
 	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 0) == 100);

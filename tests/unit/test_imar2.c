@@ -53,8 +53,8 @@ WORD(fast)
 WORD(ran)
 {
 	const uint32_t i = U(0);
-	const int cpu = machine->figures[i].main_cpu;
-	const double now = machine->figures[i].instructions;
+	const int cpu = machine->sampled[i].stats.main_cpu;
+	const double now = machine->sampled[i].stats.instructions;
 	machine_run_on(machine, i, (int)U(1) * 2);
 	speed(i, N(2));
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
@@ -118,9 +118,9 @@ KNOB(q2, machine->config.rules.q2)
 KNOB(q3_better, machine->config.rules.q3_better)
 KNOB(q3_worse, machine->config.rules.q3_worse)
 KNOB(q4, machine->config.rules.q4)
-KNOB(samples, machine->figures[U(0)].recent_latency_samples)
+KNOB(samples, machine->sampled[U(0)].stats.recent_latency_samples)
 KNOB(sampled_kinds, machine->kinds)
-KNOB(never_moves, machine->members[U(0)].barred_until)
+KNOB(never_moves, machine->managed[U(0)].backoff_until)
 NAMES(never_moves, {"yes", 1e15})
 
 /* ---- selection ---- */

@@ -63,7 +63,7 @@ static void shuffle_performance(struct machine *m, struct nm_rng *dice)
 		double traffic = 1e6 * (1 + nm_rng_unit(dice));
 		machine_perform(m, i, instructions, operations, traffic, 50 + below(dice, 400));
 		if (below(dice, 10) == 0)
-			m->figures[i].recent_latency_samples = 3;
+			m->sampled[i].stats.recent_latency_samples = 3;
 	}
 }
 
@@ -74,7 +74,7 @@ static void live_through(struct machine *m, struct nm_rng *dice)
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
 		nm_record_update(record, snapshot, &m->config);
 		for (size_t i = 0; i < m->count; i++)
-			if (m->figures[i].main_cpu >= 0)
+			if (m->sampled[i].stats.main_cpu >= 0)
 				machine_run_on(m, i, (int)below(dice, m->topology->nr_cpus));
 		m->interval++;
 	}
@@ -165,11 +165,11 @@ TEST(winners_follow_the_rules_on_any_machine)
 	assert_true(swaps > 300 && winners - swaps > 300);
 }
 
-/* Affinities known to the roster save queries and change no decision. */
+/* Affinities known to the task table save queries and change no decision. */
 static void note_masks(void)
 {
 	for (size_t i = 0; i < machine->count; i++)
-		machine->members[i].everywhere =
+		machine->managed[i].everywhere =
 			hwloc_bitmap_isincluded(machine->topology->usable, machine->masks[i]);
 }
 
@@ -209,7 +209,7 @@ TEST(one_seed_gives_one_result_in_every_build)
 /* P and L of a thread depend on its node and that of its memory, with a little noise. */
 static void perform(size_t i, unsigned memory, double noise)
 {
-	bool local = machine->figures[i].main_node == (int)memory;
+	bool local = machine->sampled[i].stats.main_node == (int)memory;
 	double latency = (local ? 100 : 180) * (1 + noise * (nm_rng_unit(&rng) - 0.5));
 	double instructions = 1e9 * 100 / latency;
 	machine_perform(machine, i, instructions, 2 * instructions, 1e8, latency);
@@ -288,7 +288,7 @@ static void scatter(unsigned memory[8])
 static bool all_at_home(const unsigned memory[8])
 {
 	for (size_t i = 0; i < 8; i++)
-		if (machine->figures[i].main_node != (int)memory[i])
+		if (machine->sampled[i].stats.main_node != (int)memory[i])
 			return false;
 	return true;
 }
@@ -357,7 +357,7 @@ TEST(the_papers_rules_keep_going)
 			perform(i, i / 2, 0.1);
 			if (i % 4 == 0)
 				machine_perform(machine, i, 1e8, 2e8, 1e8,
-						machine->figures[i].latency);
+						machine->sampled[i].stats.latency);
 		}
 		tick(&run);
 	}

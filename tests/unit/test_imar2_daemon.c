@@ -57,7 +57,7 @@ SCRIPT(a_full_node_attracts_no_thread, "users_of_node_0; start; run 40; entries 
 /* Each thread is counted under the first reason that keeps it out of the lottery. */
 TEST(reasons_against_candidates_have_an_order)
 {
-	struct nm_snap_thread thread = {.main_node = -1, .relative = 1, .local_share = 0.9};
+	struct nm_snap_thread thread = {.stats.main_node = -1, .relative = 1, .local_share = 0.9};
 #define IS(kind)                                                                                   \
 	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, world.daemon.config, &thread), kind)
 	IS(NM_CANDIDACY_UNMEASURED);
@@ -65,7 +65,7 @@ TEST(reasons_against_candidates_have_an_order)
 	IS(NM_CANDIDACY_HELD);
 	thread.movable = true;
 	IS(NM_CANDIDACY_WANDERING);
-	thread.main_node = 0;
+	thread.stats.main_node = 0;
 	IS(NM_CANDIDACY_SETTLED);
 	thread.relative = 0.7; /* slow */
 	IS(NM_CANDIDACY_YES);

@@ -85,7 +85,7 @@ static size_t propose(void)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	if (assigned >= 0)
-		snapshot->threads[assigned].assigned = snapshot->threads[assigned].main_node;
+		snapshot->threads[assigned].assigned = snapshot->threads[assigned].stats.main_node;
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = make_graph();
 	nm_proposals_clear(&proposals);
 	assert_int_equal(nm_kmaf_propose(snapshot, &machine->config, graph, seed, &proposals), 0);
@@ -164,7 +164,7 @@ static bool exchanges(const struct nm_proposal *swap)
 ACTION(share, share((size_t)N(0), (size_t)N(1), U(2)))
 ACTION(perform, machine_perform(machine, (size_t)N(0), 1, 1, N(1), 1))
 ACTION(assigned, assigned = (int)N(0))
-ACTION(renew_members, machine->members[U(0)].adopted_ns = U(1) ? machine->now_ns : 1)
+ACTION(renew_members, machine->managed[U(0)].adopted_ns = U(1) ? machine->now_ns : 1)
 ACTION(allow, machine_allow(machine, U(0), step->word[1]))
 ACTION(next_seed, seed++)
 QUANTITY(propose, propose())
@@ -188,7 +188,7 @@ KNOB(moves_per_interval, machine->config.rules.moves_per_interval)
 KNOB(paper, machine->config.rules.paper)
 KNOB(mapping_gain, machine->config.rules.mapping_gain)
 KNOB(busy, machine->busy[U(0)])
-KNOB(run_share, machine->figures[U(0)].run_share)
+KNOB(run_share, machine->sampled[U(0)].stats.run_share)
 
 /* ---- from sharing to moves ---- */
 
@@ -424,7 +424,7 @@ static void make_any(struct nm_rng *rng)
 		machine_thread(machine, 10 + pick(rng, 2), (int)pick(rng, nodes * each), -1);
 	for (unsigned i = 0; i < threads; i++)
 		if (pick(rng, 4) == 0) {
-			int node = machine->figures[i].main_node;
+			int node = machine->sampled[i].stats.main_node;
 			hwloc_bitmap_or(machine->masks[i], machine->topology->nodes[node].cpus,
 					machine->topology->nodes[pick(rng, nodes)].cpus);
 		}
@@ -439,7 +439,7 @@ static void carry_out(const struct nm_proposal *proposal, unsigned *on_node, uns
 		const struct nm_move *move = &proposal->moves[i];
 		assert_true(
 			hwloc_bitmap_isset(machine->masks[move->thread], (unsigned)move->cpu_to));
-		assert_int_equal(move->cpu_from, machine->figures[move->thread].main_cpu);
+		assert_int_equal(move->cpu_from, machine->sampled[move->thread].stats.main_cpu);
 		assert_int_equal(moved[move->thread]++, 0);
 		on_node[move->node_from]--;
 		on_node[move->node_to]++;
@@ -458,7 +458,7 @@ TEST(no_node_is_crowded)
 		make_any(&rng);
 		unsigned each = machine->topology->nr_cpus / machine->topology->nr_nodes;
 		for (size_t i = 0; i < machine->count; i++)
-			now[machine->figures[i].main_node]++;
+			now[machine->sampled[i].stats.main_node]++;
 		memcpy(before, now, sizeof(before));
 		seed = (uint32_t)round;
 		moves += (unsigned)propose();

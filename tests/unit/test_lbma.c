@@ -158,7 +158,7 @@ TEST(a_futile_search_is_abandoned)
 	machine_touch(machine, stray, 0, 1e6);
 	machine_process(machine, 20)->uid = 1001;
 	for (size_t i = 0; i <= stray; i++)
-		machine->figures[i].run_share = 1e-6;
+		machine->sampled[i].stats.run_share = 1e-6;
 	machine->busy[0] = machine->busy[1] = 0.9;
 	propose();
 	assert_int_equal(proposals.count, 0);

@@ -60,8 +60,8 @@ static void check_swap(const struct nm_snapshot *snapshot, const struct nm_confi
 	     i < 2 && owner_of(snapshot, &moves[0]) != owner_of(snapshot, &moves[1]); i++) {
 		const struct nm_snap_thread *thread = &threads[moves[i].thread];
 		assert_int_equal(config->rules.gate, NM_GATE_BENEFIT);
-		assert_true(thread->accesses[moves[i].node_to] >
-			    thread->accesses[moves[i].node_from]);
+		assert_true(thread->stats.accesses[moves[i].node_to] >
+			    thread->stats.accesses[moves[i].node_from]);
 	}
 }
 
@@ -243,7 +243,7 @@ static void apply(void)
 static bool is_settled(void)
 {
 	for (size_t i = 0; i < machine->count; i++) {
-		unsigned node = (unsigned)machine->figures[i].main_node;
+		unsigned node = (unsigned)machine->sampled[i].stats.main_node;
 		if (machine->accesses[i * 4 + node] < 100)
 			return false;
 	}

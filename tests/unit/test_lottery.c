@@ -49,7 +49,7 @@ static void single(uint32_t thread, int32_t destination, double tickets)
 
 static void swap(uint32_t thread, uint32_t partner, double tickets)
 {
-	int cpu = snapshot->threads[partner].main_cpu;
+	int cpu = snapshot->threads[partner].stats.main_cpu;
 	nm_ticket_pool_add(pool, thread, cpu, partner, tickets);
 }
 
@@ -262,10 +262,10 @@ TEST(the_best_free_cpu_has_idle_siblings)
 	snapshot = machine_snapshot(machine);
 	assert_int_equal(nm_pick_free_cpu(snapshot, 1, all, NULL, NULL), 42);
 	machine_allow(machine, 0, "40-41");
-	assert_int_equal(nm_pick_free_cpu(snapshot, 1, machine->members[0].original, NULL, NULL),
+	assert_int_equal(nm_pick_free_cpu(snapshot, 1, machine->managed[0].original, NULL, NULL),
 			 40);
 	machine_allow(machine, 0, "41");
-	nothing = machine->members[0].original;
+	nothing = machine->managed[0].original;
 	assert_int_equal(nm_pick_free_cpu(snapshot, 1, nothing, NULL, NULL), -1);
 }
 

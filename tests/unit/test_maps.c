@@ -304,7 +304,7 @@ TEST(own_pages_are_counted)
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {.result = -EAGAIN};
 	const struct nm_memory_query question = {
 		.kind = NM_MEMORY_QUERY_NUMA_MAPS, .pid = (uint32_t)getpid(), .start_ticks = 0};
-	uint64_t ticket = 0;
+	uint64_t query_id = 0;
 	nm_autofree char *heap = malloc(4 << 20);
 
 	memset(heap, 1, 4 << 20);
@@ -314,8 +314,8 @@ TEST(own_pages_are_counted)
 		print_message("no numa_maps, or more nodes than one: skipped\n");
 		skip();
 	}
-	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
-	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
+	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
+	while (platform->ops->memory_poll(platform, query_id, &answer) == -EAGAIN)
 		live_wait(platform);
 	assert_int_equal(answer.result, 0);
 	assert_true(answer.pages->whole && answer.pages->own[0] >= 1024);

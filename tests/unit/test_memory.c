@@ -252,7 +252,7 @@ SCRIPT(test_wanted,
 WORD(move_wanted)
 {
 	nm_memory_take(memory, 0);
-	nm_memory_settle_page(memory, &wanted[0].page, NM_PAGE_MOVED, 1);
+	nm_memory_end_check(memory, &wanted[0].page, NM_PAGE_MOVED, 1);
 }
 
 static struct nm_page_view view_of(const struct step *step)
@@ -355,8 +355,8 @@ static void follow_one(int node, bool assigned, hwloc_const_bitmap_t allowed)
 	struct nm_snap_thread thread = {.tid = 11,
 					.pid = 11,
 					.start_ticks = 11,
-					.main_cpu = node < 0 ? 0 : 2 * node,
-					.main_node = node,
+					.stats.main_cpu = node < 0 ? 0 : 2 * node,
+					.stats.main_node = node,
 					.assigned = assigned ? node : -1,
 					.allowed = allowed};
 	struct nm_snap_process process = {.pid = 11, .threads = 1};

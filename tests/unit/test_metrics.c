@@ -15,7 +15,7 @@
 
 static struct nm_topology *topology;
 static struct nm_metrics *metrics;
-static const struct nm_figures *figures;
+static const struct nm_sampled_thread *sampled;
 static unsigned closed; /* intervals */
 
 static void open_metrics(unsigned nodes, unsigned cpus)
@@ -76,13 +76,13 @@ static int close_with(double keep)
 						     .keep = keep,
 						     .min_samples = 10};
 	closed++;
-	return nm_metrics_close(metrics, &interval, &figures);
+	return nm_metrics_close(metrics, &interval, &sampled);
 }
 
 static int close_unsampled(void)
 {
 	const struct nm_metrics_interval interval = {.length_ns = NM_NSEC_PER_SEC};
-	return nm_metrics_close(metrics, &interval, &figures);
+	return nm_metrics_close(metrics, &interval, &sampled);
 }
 
 /* ---- words ---- */
@@ -126,18 +126,18 @@ QUANTITY(close, close_with(N(0)))
 QUANTITY(close_unsampled, close_unsampled())
 QUANTITY(closed, closed)
 KNOB(cpu_node, topology->cpus[U(0)].node)
-QUANTITY(pid, figures[U(0)].pid)
-QUANTITY(tid, figures[U(0)].tid)
-QUANTITY(runs, figures[U(0)].run_samples)
-QUANTITY(run_share, figures[U(0)].run_share)
-QUANTITY(main_cpu, figures[U(0)].main_cpu)
-QUANTITY(main_node, figures[U(0)].main_node)
-QUANTITY(main_share, figures[U(0)].main_node_share)
-QUANTITY(new, figures[U(0)].access_new)
-QUANTITY(total, figures[U(0)].access_total)
-QUANTITY(samples, figures[U(0)].access_samples)
-QUANTITY(accesses, figures[U(0)].accesses[U(1)])
-QUANTITY(fresh, figures[U(0)].fresh[U(1)])
+QUANTITY(pid, sampled[U(0)].pid)
+QUANTITY(tid, sampled[U(0)].tid)
+QUANTITY(runs, sampled[U(0)].stats.run_samples)
+QUANTITY(run_share, sampled[U(0)].stats.run_share)
+QUANTITY(main_cpu, sampled[U(0)].stats.main_cpu)
+QUANTITY(main_node, sampled[U(0)].stats.main_node)
+QUANTITY(main_share, sampled[U(0)].stats.main_node_share)
+QUANTITY(new, sampled[U(0)].stats.fresh_samples)
+QUANTITY(total, sampled[U(0)].stats.access_total)
+QUANTITY(samples, sampled[U(0)].stats.access_samples)
+QUANTITY(accesses, sampled[U(0)].stats.accesses[U(1)])
+QUANTITY(fresh, sampled[U(0)].stats.fresh[U(1)])
 
 SCRIPT(empty_interval, "close 0.5 = 0")
 
@@ -163,7 +163,7 @@ TEST(metrics_ascend_by_tid)
 		int count = close_with(0.0);
 		assert_true(count > 0);
 		for (int i = 1; i < count; i++)
-			assert_true(figures[i - 1].tid < figures[i].tid);
+			assert_true(sampled[i - 1].tid < sampled[i].tid);
 	}
 }
 
@@ -197,8 +197,8 @@ TEST(a_frequent_cpu_is_never_missed)
 	for (unsigned i = 0; i < 1000; i++)
 		run(7, nm_rng_below(&rng, 2) ? 6 : (uint32_t)nm_rng_below(&rng, 16), 1);
 	assert_int_equal(close_with(0.0), 1);
-	assert_int_equal(figures[0].main_cpu, 6);
-	assert_int_equal(figures[0].main_node, 1);
+	assert_int_equal(sampled[0].stats.main_cpu, 6);
+	assert_int_equal(sampled[0].stats.main_node, 1);
 }
 
 SCRIPT(runs_start_anew_each_interval,
@@ -283,8 +283,9 @@ TEST(agrees_with_a_plain_count)
 			if (model[tid][0] + model[tid][1] + model[tid][2] + model[tid][3] == 0.0)
 				continue;
 			assert_true(seen < count);
-			assert_int_equal(figures[seen].tid, tid);
-			assert_memory_equal(figures[seen].accesses, model[tid], sizeof(model[tid]));
+			assert_int_equal(sampled[seen].tid, tid);
+			assert_memory_equal(sampled[seen].stats.accesses, model[tid],
+					    sizeof(model[tid]));
 			seen++;
 		}
 		assert_int_equal(seen, count);
@@ -293,11 +294,11 @@ TEST(agrees_with_a_plain_count)
 
 /* ---- losses and changes of the machine ---- */
 
-static const struct nm_figures *figures_of(const int count, uint32_t tid)
+static const struct nm_sampled_thread *sampled_of(const int count, uint32_t tid)
 {
 	for (int i = 0; i < count; i++)
-		if (figures[i].tid == tid)
-			return &figures[i];
+		if (sampled[i].tid == tid)
+			return &sampled[i];
 	return NULL;
 }
 
@@ -315,19 +316,19 @@ TEST(the_coldest_threads_are_evicted)
 			run(hot, 0, 1);
 		for (unsigned i = 0; i < EACH; i++)
 			run(tid++, 1, 1);
-		int count = nm_metrics_close(metrics, &interval, &figures);
+		int count = nm_metrics_close(metrics, &interval, &sampled);
 		assert_in_range(count, HOT + EACH, NM_METRICS_THREADS_MOST);
-		assert_non_null(figures_of(count, HOT));
-		assert_non_null(figures_of(count, tid - 1));
-		assert_int_equal(figures[0].run_samples, 1);
+		assert_non_null(sampled_of(count, HOT));
+		assert_non_null(sampled_of(count, tid - 1));
+		assert_int_equal(sampled[0].stats.run_samples, 1);
 	}
 	/* More active threads in one interval than can be counted: the last ones are lost until the
 	 * next. */
 	for (unsigned i = 0; i < 2 * NM_METRICS_THREADS_MOST; i++)
 		run(tid + i, 1, 1);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), NM_METRICS_THREADS_MOST);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), NM_METRICS_THREADS_MOST);
 	run(1, 0, 1);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1);
 }
 
 /* The idle task is not a thread. */
@@ -350,9 +351,9 @@ TEST(retarget_starts_anew)
 	}
 	assert_int_equal(close_with(0.5), 200);
 	for (unsigned i = 0; i < 200; i++) {
-		const struct nm_figures *thread = &figures[i];
-		assert_int_equal(thread->main_node, 11);
-		assert_true(thread->accesses[thread->tid % 12] == 2.0);
+		const struct nm_sampled_thread *thread = &sampled[i];
+		assert_int_equal(thread->stats.main_node, 11);
+		assert_true(thread->stats.accesses[thread->tid % 12] == 2.0);
 	}
 	nm_metrics_retarget(metrics, topology, true);
 }

@@ -18,7 +18,7 @@
 static struct nm_topology *topology;
 static struct nm_metrics *metrics;
 static struct nm_metrics_interval interval;
-static const struct nm_figures *figures;
+static const struct nm_sampled_thread *sampled;
 
 static int set_up(void **state)
 {
@@ -103,7 +103,7 @@ WORD(kinds)
 		interval.kinds |= BIT((unsigned)script_value(step, "kind", step->word[i]));
 }
 
-QUANTITY(closed, nm_metrics_close(metrics, &interval, &figures))
+QUANTITY(closed, nm_metrics_close(metrics, &interval, &sampled))
 
 /* Closes the interval of the one thread, which ran, on CPU 1 unless another is named. */
 WORD(close)
@@ -112,7 +112,7 @@ WORD(close)
 	if (step->nr_numbers > 0)
 		made.cpu = U(0);
 	nm_metrics_add(metrics, &made);
-	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1);
 }
 
 /* taken 7 2.5 1: records per seen one, of each CPU */
@@ -128,20 +128,20 @@ WORD(taken)
 
 KNOB(keep_share, interval.keep)
 KNOB(length_ns, interval.length_ns)
-QUANTITY(instructions, figures->instructions)
-QUANTITY(operations, figures->operations)
-QUANTITY(traffic, figures->traffic)
-QUANTITY(latency, figures->latency)
-QUANTITY(latency_samples, figures->latency_samples)
-QUANTITY(recent_latency, figures->recent_latency)
-QUANTITY(recent_latency_samples, figures->recent_latency_samples)
-QUANTITY(main_node, figures->main_node)
-QUANTITY(fresh, figures->fresh[U(0)])
-QUANTITY(accesses, figures->accesses[U(0)])
-QUANTITY(new, figures->access_new)
-QUANTITY(total, figures->access_total)
-QUANTITY(runs, figures->run_samples)
-QUANTITY(run_share, figures->run_share)
+QUANTITY(instructions, sampled->stats.instructions)
+QUANTITY(operations, sampled->stats.operations)
+QUANTITY(traffic, sampled->stats.traffic)
+QUANTITY(latency, sampled->stats.latency)
+QUANTITY(latency_samples, sampled->stats.latency_samples)
+QUANTITY(recent_latency, sampled->stats.recent_latency)
+QUANTITY(recent_latency_samples, sampled->stats.recent_latency_samples)
+QUANTITY(main_node, sampled->stats.main_node)
+QUANTITY(fresh, sampled->stats.fresh[U(0)])
+QUANTITY(accesses, sampled->stats.accesses[U(0)])
+QUANTITY(new, sampled->stats.fresh_samples)
+QUANTITY(total, sampled->stats.access_total)
+QUANTITY(runs, sampled->stats.run_samples)
+QUANTITY(run_share, sampled->stats.run_share)
 QUANTITY(dram_bytes, nm_metrics_dram_bytes(metrics, U(0)))
 
 /* ---- amounts ---- */
@@ -226,9 +226,9 @@ TEST(counts_survive_the_growth_of_the_table)
 		made.amount = tid;
 		nm_metrics_add(metrics, &made);
 	}
-	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1000);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &sampled), 1000);
 	for (uint32_t i = 0; i < 1000; i++)
-		assert_true(figures[i].instructions == i + 1);
+		assert_true(sampled[i].stats.instructions == i + 1);
 }
 
 /* Four samples support the ten accesses. */

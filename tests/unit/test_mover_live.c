@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "../../src/mover/known.h"
+#include "../../src/mover/mappings_cache.h"
 #include "mover_fixture.h"
 
 #include "../support/live_calls.h"
@@ -218,7 +218,7 @@ TEST(test_first_thread_gone)
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_autofree struct nm_known *known = calloc(1, sizeof(*known));
+	nm_autofree struct nm_mappings_cache *known = calloc(1, sizeof(*known));
 	uint64_t address = (uintptr_t)&options, tid_ticks = 0;
 	int on_node = 0, where = 0, r = -EAGAIN;
 	uint32_t tid = 0;
@@ -228,24 +228,24 @@ TEST(test_first_thread_gone)
 	pid_t pid = make_headless();
 	assert_true(pid > 0);
 	uint64_t ticks = await_exit_of_first(platform, pid);
-	int directory = nm_known_open(platform, (uint32_t)pid, ticks, &tid, &tid_ticks);
+	int directory = nm_cache_open(platform, (uint32_t)pid, ticks, &tid, &tid_ticks);
 	assert_true(directory >= 0 && tid != (uint32_t)pid);
 	platform->ops->close(platform, directory);
-	nm_known_init(known);
-	struct nm_known_entry *entry = nm_known_ask(known, (uint32_t)pid, ticks, 1, 1, NULL);
+	nm_cache_init(known);
+	struct nm_cached_mappings *entry = nm_cache_ask(known, (uint32_t)pid, ticks, 1, 1, NULL);
 	while (has_policies && r == -EAGAIN) {
-		const struct nm_known_limits limits = {.budget_ns = NM_NSEC_PER_SEC};
-		r = live_result(platform, nm_known_begin(known, entry, platform, &limits));
-		r = nm_known_end(known, entry, r);
-		nm_known_publish(known, entry, r, 1);
+		const struct nm_cache_limits limits = {.budget_ns = NM_NSEC_PER_SEC};
+		r = live_result(platform, nm_cache_begin(known, entry, platform, &limits));
+		r = nm_cache_end(known, entry, r);
+		nm_cache_publish(known, entry, r, 1);
 	}
 	where = live_where(platform, (pid_t)tid, tid_ticks, 1, &address, &on_node);
 	assert_int_equal(live_where(platform, (pid_t)tid, tid_ticks + 1, 1, &address, &on_node),
 			 -ESRCH);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	bool is_known = r == 0 && nm_known_find(entry, address, 1);
-	nm_known_clear(known);
+	bool is_known = r == 0 && nm_cache_find(entry, address, 1);
+	nm_cache_clear(known);
 	if (!has_policies || where == -ENOSYS) {
 		print_message("this kernel moves no pages: skipped\n");
 		skip();

@@ -30,7 +30,7 @@ static void add(uint32_t pid, unsigned node, double accesses, double share)
 {
 	size_t i = machine_thread(machine, pid, 0, -1);
 	machine_touch(machine, i, node, accesses);
-	machine->figures[i].run_share = share;
+	machine->sampled[i].stats.run_share = share;
 }
 
 static void judge(void)

@@ -30,11 +30,11 @@ static int set_up(void **state)
 	processes[0] = (struct nm_snap_process){.pid = 7, .start_ticks = 5};
 	threads[0] = (struct nm_snap_thread){.tid = 7,
 					     .pid = 7,
-					     .main_node = 0,
-					     .accesses = accesses,
-					     .fresh = fresh,
-					     .access_total = 100,
-					     .fresh_samples = 50,
+					     .stats.main_node = 0,
+					     .stats.accesses = accesses,
+					     .stats.fresh = fresh,
+					     .stats.access_total = 100,
+					     .stats.fresh_samples = 50,
 					     .performance = 100,
 					     .active = true,
 					     .measured = true};
@@ -168,8 +168,8 @@ QUANTITY(awaits_earlier, nm_verifier_awaits(verifier, 7, U(0), snapshot.interval
 KNOB(start_ticks, processes[0].start_ticks)
 KNOB(rollback_pages, config->rules.rollback_pages)
 KNOB(rollback, config->rules.rollback)
-KNOB(fresh_samples, threads[0].fresh_samples)
-KNOB(access_samples, threads[0].access_samples)
+KNOB(fresh_samples, threads[0].stats.fresh_samples)
+KNOB(access_samples, threads[0].stats.access_samples)
 KNOB(by_locality, snapshot.by_locality)
 
 /* Ten pages have moved. */

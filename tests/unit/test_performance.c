@@ -106,19 +106,19 @@ TEST(locality_is_of_the_interval)
 {
 	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
 	machine_touch(machine, 0, 0, 300);
-	machine->figures[0].access_new = 10;
+	machine->sampled[0].stats.fresh_samples = 10;
 	machine->fresh[0] = 0;
 	machine->fresh[1] = 10;
 	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
-	machine->figures[0].access_new = 9;
+	machine->sampled[0].stats.fresh_samples = 9;
 	assert_true(fabs(take(0)->performance - 0.8) < 1e-12);
 }
 
 TEST(l_is_unavailable_without_latencies)
 {
-	machine->figures[0].latency = NAN;
-	machine->figures[0].latency_samples = 0;
-	machine->figures[0].recent_latency_samples = 0;
+	machine->sampled[0].stats.latency = NAN;
+	machine->sampled[0].stats.latency_samples = 0;
+	machine->sampled[0].stats.recent_latency_samples = 0;
 	take(0);
 	assert_true(snapshot->by_locality);
 	machine->config.threads.performance = NM_PERFORMANCE_OPERATIONS;
@@ -132,9 +132,9 @@ TEST(an_interval_without_latencies_keeps_the_metric)
 	take(0);
 	assert_true(snapshot->has_latencies);
 	machine->had_latencies = true;
-	machine->figures[0].latency = NAN;
-	machine->figures[0].latency_samples = 0;
-	machine->figures[0].recent_latency_samples = 0;
+	machine->sampled[0].stats.latency = NAN;
+	machine->sampled[0].stats.latency_samples = 0;
+	machine->sampled[0].stats.recent_latency_samples = 0;
 	assert_false(take(0)->measured);
 	assert_false(snapshot->has_latencies || snapshot->by_locality);
 	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
@@ -145,7 +145,7 @@ TEST(an_interval_without_latencies_keeps_the_metric)
 
 TEST(intensity_uses_the_available_operations)
 {
-	machine->figures[0].operations = NAN;
+	machine->sampled[0].stats.operations = NAN;
 	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
 	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
 }
@@ -169,29 +169,29 @@ TEST(in_the_paper_intensity_counts_floating_point_operations)
 TEST(few_latencies_per_interval_suffice)
 {
 	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
-	machine->figures[0].latency = 500;
-	machine->figures[0].latency_samples = 9;
-	machine->figures[0].recent_latency = 400;
-	machine->figures[0].recent_latency_samples = 10;
+	machine->sampled[0].stats.latency = 500;
+	machine->sampled[0].stats.latency_samples = 9;
+	machine->sampled[0].stats.recent_latency = 400;
+	machine->sampled[0].stats.recent_latency_samples = 10;
 	assert_true(take(0)->measured && take(0)->performance == 1.0 / 400);
-	machine->figures[0].latency_samples = 10;
+	machine->sampled[0].stats.latency_samples = 10;
 	assert_true(take(0)->performance == 1.0 / 500);
 }
 
 TEST(measured_needs_run_time_and_samples)
 {
-	machine->figures[0].run_share = 0.1;
-	machine->figures[0].recent_latency_samples = 10;
+	machine->sampled[0].stats.run_share = 0.1;
+	machine->sampled[0].stats.recent_latency_samples = 10;
 	assert_true(take(0)->measured && take(0)->active);
-	machine->figures[0].recent_latency_samples = 9;
+	machine->sampled[0].stats.recent_latency_samples = 9;
 	assert_false(take(0)->measured);
 	assert_int_equal(snapshot->undersampled, 1);
 	assert_true(isnan(take(0)->performance) && isnan(take(0)->relative));
 	assert_true(take(0)->active);
-	machine->figures[0].recent_latency_samples = 10;
-	machine->figures[0].run_share = 0.099;
+	machine->sampled[0].stats.recent_latency_samples = 10;
+	machine->sampled[0].stats.run_share = 0.099;
 	assert_false(take(0)->measured || take(0)->active);
-	machine->figures[0].run_share = NAN;
+	machine->sampled[0].stats.run_share = NAN;
 	assert_false(take(0)->measured || take(0)->active);
 }
 
@@ -231,7 +231,7 @@ TEST(relative_is_by_the_mean_of_the_process)
 	machine_perform(machine, 1, 300, 300, 1, 20);
 	machine_perform(machine, 2, 1e9, 1e9, 1, 20);
 	machine_perform(machine, 3, 7, 7, 1, 20);
-	machine->figures[2].recent_latency_samples = 1;
+	machine->sampled[2].stats.recent_latency_samples = 1;
 	assert_true(take(0)->relative == 0.5);
 	assert_true(snapshot->threads[1].relative == 1.5);
 	assert_true(isnan(snapshot->threads[2].relative));
@@ -261,7 +261,7 @@ TEST(in_the_paper_the_mean_is_over_all_threads)
 
 TEST(a_mean_of_zero_gives_no_relative)
 {
-	machine->figures[0].operations = 0;
+	machine->sampled[0].stats.operations = 0;
 	assert_true(take(0)->performance == 0);
 	assert_true(take(0)->measured);
 	assert_true(isnan(take(0)->relative));
@@ -269,7 +269,7 @@ TEST(a_mean_of_zero_gives_no_relative)
 
 TEST(a_process_without_measured_threads_has_no_mean)
 {
-	machine->figures[0].run_share = 0;
+	machine->sampled[0].stats.run_share = 0;
 	assert_true(isnan((take(0), snapshot->processes[0].performance)));
 	assert_true(snapshot->performance == 0);
 }

@@ -146,7 +146,7 @@ static const struct scene {
 	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .stays_on = ON(0, 1, 0, 0)},
 	 GETS(1, REMOTE, GAIN(1, TWO_NODES))},
 	{"half of its memory is locked",
-	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .held_share = 0.5},
+	 {.running = 2, .ran_on = ON(1, 1, 0, 0), .pinned_share = 0.5},
 	 GETS(0, REMOTE, GAIN(TIME(12.75, 0, 0), TWO_NODES)), .bytes_away = 16 * MIB},
 	{"memory of a device is not moved",
 	 {.running = 1, .ran_on = ON(0, 1, 0, 0), .memory_on = ON(0.5, 0, 0.5, 0)},
@@ -458,15 +458,15 @@ TEST(test_a_lull_adds_no_capacity)
 {
 	struct nm_place_group groups[7];
 	struct nm_place_proposal found[7];
+	double *on_3 = ON(0, 0, 0, 1), *nowhere = ON(0, 0, 0, 0);
 	for (unsigned i = 0; i < 7; i++) {
-		groups[i] = completed(
-			(struct nm_place_group){.running = 1, .ran_on = ON(0, 0, 0, 1)}, false);
+		groups[i] = completed((struct nm_place_group){.running = 1, .ran_on = on_3}, false);
 		groups[i].home = i < 2 ? 0 : -1;
 	}
 	groups[2].memory_on = ON(1, 0, 0, 0);
 	groups[2].memory_stays = true;
 	for (unsigned i = 3; i < 7; i++) {
-		groups[i].ran_on = ON(0, 0, 0, 0);
+		groups[i].ran_on = nowhere;
 		groups[i].demand_cpus = 2;
 		groups[i].wanted_cpus = groups[i].running = 0;
 	}

@@ -367,7 +367,7 @@ SCRIPT(a_full_node_is_tried_less_and_less,
 
 WORD(clear_unused_cell)
 {
-	const struct nm_column *column = &nm_placement_of(&world.daemon)->processes;
+	const struct nm_column *column = &nm_placement_of(&world.daemon.pipeline)->processes;
 	struct nm_home_state cell = {0};
 	column->clear(column->context, &cell);
 }
@@ -422,7 +422,7 @@ SCRIPT(bound_memory_that_is_found_late_is_followed,
 /* ---- the cost of moves ---- */
 
 /* Of all 1,024 pages; a thread at distance 21 loses 13 s per minute. */
-ACTION(moves_cost_s, nm_placement_of(&world.daemon)->page_cost.page_ns = N(0) / 2 / 1024 * 1e9)
+ACTION(moves_cost_s, nm_placement_of(&world.daemon.pipeline)->page_cost.page_ns = N(0) / 2 / 1024 * 1e9)
 
 #define FINALLY_MIGRATED "run 30s; home 1000 = 0; migration 1000 = done; pages node0 = 1024"
 
@@ -439,7 +439,7 @@ SCRIPT(memory_found_expensive_is_migrated_later,
 
 static double cost_ratio(void)
 {
-	double cost_ns = nm_placement_of(&world.daemon)->page_cost.page_ns;
+	double cost_ns = nm_placement_of(&world.daemon.pipeline)->page_cost.page_ns;
 	return nm_place_migration_cost_s(cost_ns, 4096) / nm_place_migration_cost_s(0, 4096);
 }
 
@@ -454,7 +454,7 @@ SCRIPT(the_cost_of_moves_is_learned,
 /* hand_over 8M: four processes wait for the migration of this much memory each. */
 WORD(hand_over)
 {
-	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
 	assert_int_equal(placement->processes.count, 4);
 	for (size_t i = 0; i < placement->processes.count; i++) {
 		nm_home_state_at(placement, i)->lost_s = 1e6;
@@ -501,7 +501,7 @@ SCRIPT(a_harmful_home_is_reported, "away_from_full_node; set speed_after_move = 
 WORD(start_program)
 {
 	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = U(0), .tid = U(0)};
-	nm_roster_task_event(world.daemon.pipeline.roster, &exec, world.fake->now_ns);
+	nm_tasks_task_event(world.daemon.pipeline.tasks, &exec, world.fake->now_ns);
 }
 
 /* The start of a program is no baseline for its home. */

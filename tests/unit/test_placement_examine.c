@@ -70,7 +70,7 @@ QUANTITY(own_loop_ns, nm_own_loop_ns(&world.daemon))
 QUANTITY(program_ns, state_of(step)->program_ns)
 QUANTITY(observed_s, state_of(step)->observed_s)
 QUANTITY(running, state_of(step)->input.running)
-QUANTITY(busy_cpus, nm_placement_of(&world.daemon)->nodes[U(0)].busy_cpus)
+QUANTITY(busy_cpus, nm_placement_of(&world.daemon.pipeline)->nodes[U(0)].busy_cpus)
 KNOB(run_sample_ns, world.daemon.pipeline.source->status.run_sample_ns)
 KNOB(samples, world.daemon.pipeline.source->status.counts.samples)
 
@@ -185,14 +185,14 @@ WORD(two_users)
 	}
 	begin_auto();
 	live(2);
-	assert_true(nm_roster_domain(world.daemon.pipeline.roster, 1000) !=
-		    nm_roster_domain(world.daemon.pipeline.roster, 1100));
+	assert_true(nm_tasks_domain(world.daemon.pipeline.tasks, 1000) !=
+		    nm_tasks_domain(world.daemon.pipeline.tasks, 1100));
 }
 
 static unsigned nr_due_of(uint32_t pid)
 {
-	const struct nm_placement *placement = nm_placement_of(&world.daemon);
-	const uint64_t tenant = nm_roster_domain(world.daemon.pipeline.roster, pid);
+	const struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
+	const uint64_t tenant = nm_tasks_domain(world.daemon.pipeline.tasks, pid);
 	unsigned count = 0;
 	for (unsigned i = 0; i < placement->nr_due; i++)
 		count += placement->due[i].domain == tenant;
@@ -210,8 +210,8 @@ SCRIPT(a_fork_storm_leaves_room_for_others,
 
 WORD(charge)
 {
-	nm_quota_add(&nm_placement_of(&world.daemon)->quota,
-		     nm_roster_domain(world.daemon.pipeline.roster, U(0)), 1);
+	nm_quota_add(&nm_placement_of(&world.daemon.pipeline)->quota,
+		     nm_tasks_domain(world.daemon.pipeline.tasks, U(0)), 1);
 }
 
 static uint64_t in_a_second(void)
@@ -222,7 +222,7 @@ static uint64_t in_a_second(void)
 static uint32_t take_next_due(void)
 {
 	struct nm_examination next = {0};
-	(void)nm_placement_next_due(nm_placement_of(&world.daemon), in_a_second(), &next);
+	(void)nm_placement_next_due(nm_placement_of(&world.daemon.pipeline), in_a_second(), &next);
 	return next.pid;
 }
 
@@ -276,7 +276,7 @@ SCRIPT(a_new_program_is_examined_again,
 /* The free memory of nodes, known or not. */
 WORD(known_memory)
 {
-	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
 	for (unsigned k = 0; k < NODES; k++)
 		placement->available_bytes[k] = 1ULL << 40;
 	placement->available_ns = U(0) ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
@@ -306,7 +306,7 @@ TEST(fork_records_carry_their_own_time)
 	fake_notify(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
 	world.fake->events[1].time_ns += NM_NSEC_PER_SEC / 5;
 	nm_drain(&world.daemon);
-	const struct nm_placement *placement = nm_placement_of(&world.daemon);
+	const struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
 	assert_int_equal(placement->nr_due, 1);
 	assert_int_equal(placement->due[0].pid, 1999);
 	assert_int_equal(placement->due[0].since_ns, now_ns - NM_NSEC_PER_SEC / 5);

@@ -126,7 +126,7 @@ TEST(a_decision_holds_all_that_acting_needs)
 	struct nm_proposal proposal = single(1, 6);
 	proposal.shared[0] = 0.25;
 	proposal.moves[0].record = 3;
-	machine->members[1].unrestricted = true;
+	machine->managed[1].unrestricted = true;
 	PROPOSE("7 migrate 1001 cpu 1>6 node 0>3 on 6-7; next 8", proposal);
 	const struct nm_decision *decision = &plan.decisions[0];
 	const struct nm_step *step = &decision->steps[0];
@@ -134,7 +134,7 @@ TEST(a_decision_holds_all_that_acting_needs)
 	assert_true(step->pid == 10 && step->start_ticks == 6001 && step->unrestricted);
 	assert_true(step->local_before == 0 && step->samples_before == 100);
 	assert_true(step->shared == 0.25 && step->record == 3);
-	assert_ptr_equal(step->original, machine->members[1].original);
+	assert_ptr_equal(step->original, machine->managed[1].original);
 	assert_string_equal(step->comm, "prog10");
 }
 
@@ -370,7 +370,7 @@ TEST(a_rollback_does_not_use_the_budget)
 /* Pinned by its owner since, or excluded by an attribute. */
 TEST(an_observed_thread_is_not_rolled_back)
 {
-	machine->members[0].only_watched = true;
+	machine->managed[0].only_watched = true;
 	undo(of(1000, 6), "next 7");
 }
 

@@ -118,14 +118,14 @@ TEST(test_status_movability)
 					      "Mems_allowed:\t1\nMems_allowed_list:\t0-2,5,70\n",
 					      &status),
 			 0);
-	assert_int_equal(status.held_bytes, 12 * 1024);
-	assert_true(status.barred_mems == ~UINT64_C(0x27));
+	assert_int_equal(status.pinned_bytes, 12 * 1024);
+	assert_true(status.excluded_mems == ~UINT64_C(0x27));
 	/* Kernels without cpusets, and a line that is not a list. */
 	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\n", &status), 0);
-	assert_true(status.held_bytes == 0 && status.barred_mems == 0);
+	assert_true(status.pinned_bytes == 0 && status.excluded_mems == 0);
 	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\nMems_allowed_list:\t\n", &status),
 			 0);
-	assert_true(status.barred_mems == 0);
+	assert_true(status.excluded_mems == 0);
 }
 
 TEST(test_status_incomplete)

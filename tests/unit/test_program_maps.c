@@ -67,10 +67,10 @@ TEST(the_worker_reads_the_own_program)
 	struct nm_memory_answer answer = {.result = -EAGAIN};
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PROGRAM,
 						 .pid = (uint32_t)getpid()};
-	uint64_t ticket = 0;
+	uint64_t query_id = 0;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
-	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
+	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
+	while (platform->ops->memory_poll(platform, query_id, &answer) == -EAGAIN)
 		(void)usleep(1000);
 	assert_int_equal(answer.result, 0);
 }

@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "fixture.h"
 
 static char root[FIXTURE_PATH];

@@ -79,11 +79,11 @@ TEST(unmeasured_intervals_are_not_recorded)
 	run(0, 0, 500);
 	assert_true(known(0, 0) == 100);
 	machine->config.rules.min_samples = 10;
-	machine->figures[0].main_node_share = 0.79;
+	machine->sampled[0].stats.main_node_share = 0.79;
 	machine->interval++;
 	take();
 	assert_true(known(0, 0) == 100);
-	machine->figures[0].main_node_share = 0.8;
+	machine->sampled[0].stats.main_node_share = 0.8;
 	take();
 	assert_true(known(0, 0) == 500);
 }
@@ -109,18 +109,18 @@ TEST(a_reused_tid_is_a_different_thread)
 {
 	run(0, 0, 100);
 	run(1, 0, 100);
-	machine->members[0].start_ticks++;
+	machine->managed[0].start_ticks++;
 	run(0, 2, 30);
 	assert_true(isnan(known(0, 0)) && known(0, 2) == 30);
 	assert_true(known(1, 0) == 100);
 }
 
-/* After an exec the process starts again under the same numbers: the roster adopts it again. */
+/* After an exec the process starts again under the same numbers: the task table adopts it again. */
 TEST(a_new_program_is_another_thread)
 {
 	run(1, 2, 300);
 	assert_true(known(1, 2) == 300);
-	machine->members[1].adopted_ns++;
+	machine->managed[1].adopted_ns++;
 	run(1, 1, 50);
 	assert_true(isnan(known(1, 2)));
 	assert_true(known(1, 1) == 50);
@@ -131,8 +131,8 @@ TEST(another_thread_does_not_disturb_the_record)
 	run(1, 0, 100);
 	run(1, 2, 70);
 	struct nm_snapshot_input input = machine_input(machine);
-	input.members++;
-	input.nr_members--;
+	input.managed++;
+	input.nr_managed--;
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
@@ -163,7 +163,7 @@ TEST(an_idle_interval_keeps_the_record)
 	uint32_t kinds = machine->kinds;
 	machine->kinds = 0;
 	for (size_t i = 0; i < 3; i++)
-		machine->figures[i].run_share = 0;
+		machine->sampled[i].stats.run_share = 0;
 	take();
 	assert_true(snapshot->by_locality);
 	machine->kinds = kinds;

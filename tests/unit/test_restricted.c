@@ -339,7 +339,7 @@ TEST(memory_comes_to_where_it_may_be)
 TEST(pinned_memory_is_where_it_is)
 {
 	struct nm_place_group group = group_of(1, run_2, mem_0);
-	group.held_share = 0.9;
+	group.pinned_share = 0.9;
 	struct nm_place_proposal found = propose(&group);
 	assert_int_equal(found.node, 0);
 	set_up(state);
@@ -348,7 +348,7 @@ TEST(pinned_memory_is_where_it_is)
 	assert_int_equal(found.node, 1);
 	assert_true(fabs(found.distance_home - (0.9 * 21 + 0.1 * 10)) < 1e-9);
 	/* A small part does not decide, but is not expected to follow. */
-	group.held_share = 0.1;
+	group.pinned_share = 0.1;
 	set_up(state);
 	nodes[0].busy_cpus = 8;
 	found = propose(&group);
@@ -366,7 +366,7 @@ TEST(a_node_without_memory_may_be_a_home)
 	struct nm_place_group group = group_of(1, run_3, mem_0);
 	group.may_hold = not_1;
 	group.allowed = cpus_1_and_3;
-	group.held_share = 1;
+	group.pinned_share = 1;
 	nodes[1].free_bytes = 0;
 	struct nm_place_proposal found = propose(&group);
 	assert_int_equal(found.node, -1); /* as near as where it runs */
@@ -406,7 +406,7 @@ TEST(a_home_ends_when_its_memory_cannot_follow)
 	group.may_hold = only_0;
 	assert_int_equal(reason_at(&group), NM_PLACE_FIXED);
 	group.may_hold = NULL;
-	group.held_share = 0.9;
+	group.pinned_share = 0.9;
 	assert_int_equal(reason_at(&group), NM_PLACE_FIXED);
 	group.home_despite_memory = true;
 	assert_int_equal(reason_at(&group), NM_PLACE_REMOTE);

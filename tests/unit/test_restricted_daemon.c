@@ -121,7 +121,7 @@ ACTION(refuse_moves, fake_mover.perform = end_with_error)
 KNOB(move_error, restricted.error)
 KNOB(each_page_stays, restricted.each_page_stays)
 QUANTITY(moves_away, restricted.moves_away)
-QUANTITY(held_share, state_of(step)->input.held_share)
+QUANTITY(pinned_share, state_of(step)->input.pinned_share)
 
 /* One busy thread on node 3, with its memory on node 1, whose CPUs are busy. */
 #define AWAY                                                                                       \

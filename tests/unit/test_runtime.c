@@ -31,9 +31,9 @@ static int tear_down(void **state)
 static int try_open(void)
 {
 	struct nm_daemon daemon = {.runtime.directory = -1};
-	int r = nm_runtime_open(&daemon);
+	int r = nm_runtime_open(&daemon.runtime);
 	assert_true((r == 0) == (daemon.runtime.directory >= 0));
-	nm_runtime_close(&daemon, true);
+	nm_runtime_close(&daemon.runtime, true);
 	return r;
 }
 

@@ -38,11 +38,11 @@ TEST(metrics_are_copied)
 	machine_touch(machine, 0, 1, 300);
 	const struct nm_snap_thread *thread = take(0);
 	machine->accesses[3] = 7;
-	assert_int_equal(thread->main_cpu, 2);
-	assert_int_equal(thread->main_node, 1);
-	assert_true(thread->accesses[3] == 100 && thread->accesses[1] == 300);
-	assert_int_equal(thread->fresh[3], 100);
-	assert_true(thread->access_total == 400);
+	assert_int_equal(thread->stats.main_cpu, 2);
+	assert_int_equal(thread->stats.main_node, 1);
+	assert_true(thread->stats.accesses[3] == 100 && thread->stats.accesses[1] == 300);
+	assert_int_equal(thread->stats.fresh[3], 100);
+	assert_true(thread->stats.access_total == 400);
 	assert_true(thread->local_share == 0.75);
 	assert_true(thread->valid);
 	assert_true(thread->movable);
@@ -53,28 +53,28 @@ TEST(a_member_without_metrics_has_no_home)
 	machine_thread(machine, 10, 2, 3);
 	machine_thread(machine, 10, 3, 3);
 	struct nm_snapshot_input input = machine_input(machine);
-	input.figures++;
-	input.nr_figures--;
+	input.sampled++;
+	input.nr_sampled--;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
 	const struct nm_snap_thread *thread = &snapshot->threads[0];
-	assert_int_equal(thread->main_cpu, -1);
-	assert_int_equal(thread->main_node, -1);
+	assert_int_equal(thread->stats.main_cpu, -1);
+	assert_int_equal(thread->stats.main_node, -1);
 	assert_int_equal(thread->preferred, -1);
 	assert_true(isnan(thread->local_share));
-	assert_true(thread->accesses[3] == 0);
+	assert_true(thread->stats.accesses[3] == 0);
 	assert_false(thread->valid);
 	assert_true(snapshot->threads[1].valid);
 	nm_snapshot_free(snapshot);
-	input.nr_figures = 0;
+	input.nr_sampled = 0;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
-	assert_int_equal(snapshot->threads[1].main_cpu, -1);
+	assert_int_equal(snapshot->threads[1].stats.main_cpu, -1);
 }
 
 TEST(metrics_of_another_process_do_not_match)
 {
 	machine_thread(machine, 10, 2, 3);
-	machine->figures[0].pid = 11;
-	assert_int_equal(take(0)->main_cpu, -1);
+	machine->sampled[0].pid = 11;
+	assert_int_equal(take(0)->stats.main_cpu, -1);
 }
 
 TEST(metrics_of_unmanaged_threads_are_skipped)
@@ -82,33 +82,33 @@ TEST(metrics_of_unmanaged_threads_are_skipped)
 	machine_thread(machine, 10, 2, 3);
 	machine_thread(machine, 10, 3, 2);
 	struct nm_snapshot_input input = machine_input(machine);
-	input.members++;
-	input.nr_members--;
+	input.managed++;
+	input.nr_managed--;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
 	assert_int_equal(snapshot->nr_threads, 1);
-	assert_int_equal(snapshot->threads[0].main_cpu, 3);
+	assert_int_equal(snapshot->threads[0].stats.main_cpu, 3);
 	assert_int_equal(snapshot->cpus[2].nr_main_threads, 0);
 }
 
 TEST(validity_needs_run_time_samples_and_a_home)
 {
 	machine_thread(machine, 10, 2, 3);
-	machine->figures[0].run_share = 0.1;
+	machine->sampled[0].stats.run_share = 0.1;
 	machine_touch(machine, 0, 3, 10);
 	assert_true(take(0)->valid);
 	machine_touch(machine, 0, 3, 9.9);
 	assert_false(take(0)->valid);
 	machine_touch(machine, 0, 3, 10);
-	machine->figures[0].run_share = 0.099;
+	machine->sampled[0].stats.run_share = 0.099;
 	assert_false(take(0)->valid);
-	machine->figures[0].run_share = NAN;
+	machine->sampled[0].stats.run_share = NAN;
 	assert_false(take(0)->valid);
-	machine->figures[0].run_share = 0.5;
-	machine->figures[0].main_node_share = 0.79;
+	machine->sampled[0].stats.run_share = 0.5;
+	machine->sampled[0].stats.main_node_share = 0.79;
 	assert_false(take(0)->valid);
-	assert_int_equal(snapshot->threads[0].main_node, -1);
-	assert_int_equal(snapshot->threads[0].main_cpu, 2);
-	machine->figures[0].main_node_share = 0.8;
+	assert_int_equal(snapshot->threads[0].stats.main_node, -1);
+	assert_int_equal(snapshot->threads[0].stats.main_cpu, 2);
+	machine->sampled[0].stats.main_node_share = 0.8;
 	assert_true(take(0)->valid);
 }
 
@@ -117,8 +117,8 @@ TEST(the_paper_wants_one_sample_and_any_home)
 	machine_paper(&machine->config);
 	machine_thread(machine, 10, 2, 3);
 	machine_touch(machine, 0, 3, 1);
-	machine->figures[0].run_share = 0.001;
-	machine->figures[0].main_node_share = 0.3;
+	machine->sampled[0].stats.run_share = 0.001;
+	machine->sampled[0].stats.main_node_share = 0.3;
 	assert_true(take(0)->valid);
 	machine_touch(machine, 0, 3, 0);
 	assert_false(take(0)->valid);
@@ -129,44 +129,44 @@ TEST(unavailable_accesses_give_no_preference)
 	machine_thread(machine, 10, 2, 3);
 	for (unsigned k = 0; k < 4; k++)
 		machine->accesses[k] = NAN;
-	machine->figures[0].access_total = NAN;
+	machine->sampled[0].stats.access_total = NAN;
 	const struct nm_snap_thread *thread = take(0);
 	assert_int_equal(thread->preferred, -1);
 	assert_true(isnan(thread->local_share));
-	assert_true(isnan(thread->access_total));
-	assert_true(thread->accesses[3] == 0);
+	assert_true(isnan(thread->stats.access_total));
+	assert_true(thread->stats.accesses[3] == 0);
 	assert_false(thread->valid);
 }
 
 TEST(an_absent_cpu_is_not_a_home)
 {
 	machine_thread(machine, 10, 2, 3);
-	machine->figures[0].main_cpu = 8;
-	assert_int_equal(take(0)->main_cpu, -1);
-	machine->figures[0].main_cpu = 2;
+	machine->sampled[0].stats.main_cpu = 8;
+	assert_int_equal(take(0)->stats.main_cpu, -1);
+	machine->sampled[0].stats.main_cpu = 2;
 	machine->topology->cpus[2].node = -1;
-	assert_int_equal(take(0)->main_cpu, -1);
+	assert_int_equal(take(0)->stats.main_cpu, -1);
 }
 
 TEST(warm_up_and_bars_keep_a_thread_still)
 {
 	machine->config.rules.warmup_s = 5;
 	machine_thread(machine, 10, 2, 3);
-	machine->members[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
+	machine->managed[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
 	assert_true(take(0)->movable);
-	machine->members[0].adopted_ns++;
+	machine->managed[0].adopted_ns++;
 	assert_false(take(0)->movable);
-	machine->members[0].adopted_ns = machine->now_ns + 1;
+	machine->managed[0].adopted_ns = machine->now_ns + 1;
 	assert_false(take(0)->movable);
-	machine->members[0].adopted_ns = 0;
-	machine->members[0].barred_until = machine->interval;
+	machine->managed[0].adopted_ns = 0;
+	machine->managed[0].backoff_until = machine->interval;
 	assert_true(take(0)->movable);
-	machine->members[0].barred_until = machine->interval + 1;
+	machine->managed[0].backoff_until = machine->interval + 1;
 	assert_false(take(0)->movable);
-	machine->members[0].barred_until = 0;
-	machine->members[0].held_until = machine->interval;
+	machine->managed[0].backoff_until = 0;
+	machine->managed[0].delayed_until = machine->interval;
 	assert_true(take(0)->movable);
-	machine->members[0].held_until = machine->interval + 1;
+	machine->managed[0].delayed_until = machine->interval + 1;
 	assert_false(take(0)->movable);
 }
 
@@ -193,9 +193,9 @@ TEST(a_memory_only_node_counts_as_its_nearest_node)
 	machine_touch(machine, 0, 0, 50);
 	const struct nm_snap_thread *thread = take(0);
 	assert_int_equal(thread->preferred, 1);
-	assert_true(thread->accesses[1] == 100);
-	assert_true(thread->accesses[3] == 0);
-	assert_int_equal(thread->fresh[1], 100);
+	assert_true(thread->stats.accesses[1] == 100);
+	assert_true(thread->stats.accesses[3] == 0);
+	assert_int_equal(thread->stats.fresh[1], 100);
 	machine_run_on(machine, 0, 2);
 	assert_true(take(0)->local_share == 100.0 / 150);
 }

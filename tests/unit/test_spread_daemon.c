@@ -77,7 +77,7 @@ SCRIPT(threads_at_home_are_no_partners,
 
 WORD(draw)
 {
-	nm_placement_drawn(nm_placement_of(&world.daemon), U(0), world.daemon.tally.intervals);
+	nm_placement_drawn(nm_placement_of(&world.daemon.pipeline), U(0), world.daemon.tally.intervals);
 }
 
 QUANTITY(stays_until, state_of(step)->stays_until)

@@ -12,9 +12,9 @@
 	"group /a.slice; move_group 1000 /a.slice/x.service; move_group 1100 /b.slice/y.service; " \
 	"begin auto; set policy = lbma; "
 
-QUANTITY(threads_managed, nm_roster_counts(world.daemon.pipeline.roster).threads_managed)
-QUANTITY(processes_observed, nm_roster_counts(world.daemon.pipeline.roster).processes_observed)
-QUANTITY(processes_off, nm_roster_counts(world.daemon.pipeline.roster).processes_off)
+QUANTITY(threads_managed, nm_tasks_counts(world.daemon.pipeline.tasks).threads_managed)
+QUANTITY(processes_observed, nm_tasks_counts(world.daemon.pipeline.tasks).processes_observed)
+QUANTITY(processes_off, nm_tasks_counts(world.daemon.pipeline.tasks).processes_off)
 QUANTITY(own_affinity, fake_get(world.fake, U(0))->mask == fake_get(world.fake, U(0))->own)
 QUANTITY(assigned, nm_assignments_has(world.daemon.pipeline.assignments, U(0),
 				      fake_get(world.fake, U(0))->start_ticks))
@@ -50,7 +50,7 @@ SCRIPT(observe_ends_assignments_of_sleepers,
 WORD(rename)
 {
 	const struct nm_task_event event = {.kind = NM_TASK_COMM, .pid = U(0), .tid = U(0)};
-	nm_roster_task_event(world.daemon.pipeline.roster, &event, world.fake->now_ns);
+	nm_tasks_task_event(world.daemon.pipeline.tasks, &event, world.fake->now_ns);
 }
 
 /* A move under evaluation is not rolled back either. */

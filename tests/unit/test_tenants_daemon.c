@@ -87,7 +87,7 @@ TEST(tenant_b_is_placed_and_restored)
 		live_one();
 	}
 	const struct nm_home_state *home_state =
-		nm_home_state_find(nm_placement_of(&world.daemon), B);
+		nm_home_state_find(nm_placement_of(&world.daemon.pipeline), B);
 	assert_non_null(home_state);
 	assert_in_range(home_state->home, 0, NODES - 1);
 	for (size_t i = world.nr_workers - 2; i < world.nr_workers; i++)
@@ -111,13 +111,13 @@ TEST(a_restored_inheritor_is_managed_at_once)
 	fake_pin(world.fake, tid, fake_cpus(0, 1));
 	live(2);
 	assert_int_equal(
-		nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid, &eligibility), 0);
+		nm_tasks_thread_eligibility(world.daemon.pipeline.tasks, tid, &eligibility), 0);
 	assert_int_equal(eligibility, NM_ELIGIBILITY_PINNED);
 	fake_pin(world.fake, tid, world.fake->all);
 	nm_report_move(&world.daemon, &event);
 	live_one();
 	assert_int_equal(
-		nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid, &eligibility), 0);
+		nm_tasks_thread_eligibility(world.daemon.pipeline.tasks, tid, &eligibility), 0);
 	assert_int_equal(eligibility, NM_ELIGIBILITY_MANAGED);
 }
 

@@ -24,7 +24,7 @@ static struct nm_trial_conditions treated(void)
 
 static const struct nm_process *process_1000(void)
 {
-	return nm_roster_process(world.daemon.pipeline.roster, 1000);
+	return nm_tasks_process(world.daemon.pipeline.tasks, 1000);
 }
 
 /* control 0.5: the share of processes that are left alone */
@@ -137,15 +137,15 @@ SCRIPT(a_slower_program_loses_its_homes,
        "home 1100 in 0..3; assignments = 6", "once  left alone for 1 d: 100 % more elapsed time",
        "explanation ~ slower when managed")
 
-static uint64_t barred_until(void)
+static uint64_t backoff_until(void)
 {
 	return nm_trial_program(group(), process_1000()->domain, process_1000()->uid,
 				process_1000()->comm)
 		->barred_until_ns;
 }
 
-ACTION(tick_before, nm_trial_stage_tick(&world.daemon, NULL, 0, barred_until() - 1))
-ACTION(tick_at_end, nm_trial_stage_tick(&world.daemon, NULL, 0, barred_until()))
+ACTION(tick_before, nm_trial_stage_tick(&world.daemon, NULL, 0, backoff_until() - 1))
+ACTION(tick_at_end, nm_trial_stage_tick(&world.daemon, NULL, 0, backoff_until()))
 
 SCRIPT(a_program_that_is_tried_again_is_managed_again,
        FOUR "control 1e-12; run 6s; bar_program; run 3s; left_alone = 1; tick_before",
@@ -157,7 +157,7 @@ SCRIPT(a_program_that_is_tried_again_is_managed_again,
 static size_t left_after_a_tick(unsigned count, double budget_s)
 {
 	const struct nm_trial_process *processes;
-	struct nm_placement *placement = nm_placement_of(&world.daemon);
+	struct nm_placement *placement = nm_placement_of(&world.daemon.pipeline);
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct nm_trial_candidate one = {.pid = 5000 + i,
 						       .parent = 9000 + i,
@@ -178,7 +178,7 @@ static size_t left_after_a_tick(unsigned count, double budget_s)
 
 QUANTITY(left_of, left_after_a_tick(U(0), N(1)))
 QUANTITY(budget_max_s, NM_BUDGET_MAX_S)
-QUANTITY(has_placement, nm_placement_of(&world.daemon) != NULL)
+QUANTITY(has_placement, nm_placement_of(&world.daemon.pipeline) != NULL)
 ACTION(tick_now, nm_trial_stage_tick(&world.daemon, NULL, 0, world.fake->now_ns))
 
 /* SECURITY: control-group */

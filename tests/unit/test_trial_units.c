@@ -224,9 +224,10 @@ TEST(accesses_are_near_on_the_node_of_the_thread)
 	unsigned distances[] = {10, 30, 30, 20};
 	const struct nm_topology topology = {.nr_nodes = 2, .distance = distances};
 	const uint32_t fresh[] = {4, 6};
-	const struct nm_figures threads[] = {{.pid = 5, .main_node = 0, .fresh = fresh},
-					     {.pid = 5, .main_node = 1, .fresh = fresh},
-					     {.pid = 5, .main_node = -1, .fresh = fresh}};
+	const struct nm_sampled_thread threads[] = {
+		{.pid = 5, .stats.main_node = 0, .stats.fresh = fresh},
+		{.pid = 5, .stats.main_node = 1, .stats.fresh = fresh},
+		{.pid = 5, .stats.main_node = -1, .stats.fresh = fresh}};
 	enum nm_trial_arm arm =
 		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
 	const struct nm_trial_conditions *sum = nm_trial_conditions(trial, NM_TRIAL_TODAY, arm);

@@ -101,7 +101,7 @@ static void run(size_t thread, int cpu, unsigned node, double accesses, unsigned
 	machine_run_on(machine, thread, cpu);
 	machine_touch(machine, thread, other, others);
 	machine_touch(machine, thread, node, accesses);
-	machine->figures[thread].access_new = (uint32_t)(accesses + others);
+	machine->sampled[thread].stats.fresh_samples = (uint32_t)(accesses + others);
 }
 
 static void judge(void)
@@ -289,12 +289,12 @@ static void play(const struct scene *row)
 	for (unsigned i = 0; i < decision.nr_steps; i++) {
 		run(i, row->threads[i].cpu, (unsigned)decision.steps[i].node_to, row->threads[i].at,
 		    (unsigned)decision.steps[i].node_from, row->threads[i].away);
-		machine->members[i].start_ticks += row->threads[i].gone;
+		machine->managed[i].start_ticks += row->threads[i].gone;
 	}
 	if (decision.by_performance)
 		machine_perform(machine, 0, 70, 70, 1, 400);
 	if (row->share > 0)
-		machine->figures[0].main_node_share = row->share;
+		machine->sampled[0].stats.main_node_share = row->share;
 	if (row->feedback)
 		give_feedback(5, row->feedback);
 	for (unsigned i = 0; i < row->intervals; i++) {
@@ -389,7 +389,7 @@ TEST(another_program_or_thread_makes_a_verdict_inconclusive)
 	const struct nm_decision unknown = {.id = 6, .nr_steps = 1, .steps = {{.tid = 5}}};
 	add_move(5, 0, 0.5);
 	run(0, 6, 3, 100, 0, 0);
-	machine->members[0].adopted_ns++;
+	machine->managed[0].adopted_ns++;
 	judge_next(5, INCONCLUSIVE, 0);
 	assert_false(verdicts.items[0].threads[0].alive);
 	nm_verifier_add(verifier, NULL, &unknown);
@@ -402,10 +402,10 @@ TEST(the_feedback_of_a_divided_interval_does_not_count)
 {
 	add_move(5, 0, 0);
 	run(0, 6, 3, 100, 0, 0);
-	machine->figures[0].main_node_share = 0.89;
+	machine->sampled[0].stats.main_node_share = 0.89;
 	give_feedback(5, LOSS);
 	judge_next(0, 0, 1);
-	machine->figures[0].main_node_share = 0.9;
+	machine->sampled[0].stats.main_node_share = 0.9;
 	judge_next(5, IMPROVED, 0);
 }
 

@@ -198,10 +198,10 @@ TEST(a_few_samples_give_no_mean)
 {
 	add_move(7, 0, 1000);
 	latencies(100, NAN);
-	machine->figures[0].latency_samples = 9;
+	machine->sampled[0].stats.latency_samples = 9;
 	judge_next();
 	assert_int_equal(verdicts.count, 0);
-	machine->figures[0].latency_samples = 10;
+	machine->sampled[0].stats.latency_samples = 10;
 	judge_next();
 	assert_int_equal(verdicts.count, 1);
 }
@@ -259,7 +259,7 @@ static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node
 	double cost = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *other = &snapshot->threads[i];
-		int there = nm_topology_node_of_cpu(snapshot->topology, other->main_cpu);
+		int there = nm_topology_node_of_cpu(snapshot->topology, other->stats.main_cpu);
 		if (there >= 0)
 			cost += (double)sharing_between(affinity, tid, other->tid) *
 				nm_topology_distance(snapshot->topology, node, there);

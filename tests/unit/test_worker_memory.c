@@ -201,12 +201,12 @@ static void write_slow_worker(char *path, size_t size)
 	assert_int_equal(chmod(path, 0700), 0);
 }
 
-static int await_answer(struct nm_platform *platform, uint64_t ticket)
+static int await_answer(struct nm_platform *platform, uint64_t query_id)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	int r;
 
-	while ((r = platform->ops->memory_poll(platform, ticket, &answer)) == -EAGAIN)
+	while ((r = platform->ops->memory_poll(platform, query_id, &answer)) == -EAGAIN)
 		pause_ms(1);
 	return r < 0 ? r : answer.result;
 }
@@ -223,17 +223,17 @@ TEST(a_start_time_after_the_query_is_a_different_process)
 						 .addresses = &address};
 	const struct nm_platform_options options = {.root_path = root, .worker_program = program};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	uint64_t ticket = 0, ticks = start_of(f->other);
+	uint64_t query_id = 0, ticks = start_of(f->other);
 
 	write_slow_worker(program, sizeof(program));
 	write_process(f->other, ticks - 1);
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
+	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
 	write_process(f->other, ticks);
 	fixture_file(root, "go", "");
-	assert_int_equal(await_answer(platform, ticket), -ESRCH);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
-	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
+	assert_int_equal(await_answer(platform, query_id), -ESRCH);
+	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
+	assert_int_not_equal(await_answer(platform, query_id), -ESRCH);
 }
 
 /* Within the deadline of a call, or longer on a busy machine. */
@@ -255,10 +255,10 @@ static uint64_t ask_where(struct fixture *f, struct nm_platform *platform, pid_t
 					      .pid = (uint32_t)pid,
 					      .count = 1,
 					      .addresses = &address};
-	uint64_t ticket = 0;
+	uint64_t query_id = 0;
 
-	assert_int_equal(platform->ops->memory_query(platform, &query, &ticket), 0);
-	return ticket;
+	assert_int_equal(platform->ops->memory_query(platform, &query, &query_id), 0);
+	return query_id;
 }
 
 /* A greeting and a call for the first query, a call for the next, and then nothing is pending. */
@@ -292,9 +292,9 @@ TEST(a_missed_deadline_makes_it_readable_too)
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	(void)await_answer(platform, ask_where(f, platform, getpid()));
 	pid_t stopped = stop_worker();
-	uint64_t ticket = ask_where(f, platform, f->other);
+	uint64_t query_id = ask_where(f, platform, f->other);
 	advance_when_readable(platform);
-	assert_int_equal(await_answer(platform, ticket), -ETIMEDOUT);
+	assert_int_equal(await_answer(platform, query_id), -ETIMEDOUT);
 	/* A late answer of the worker belongs to no query, and does not keep the loop busy. */
 	assert_int_equal(kill(stopped, SIGCONT), 0);
 	pause_ms(100);
@@ -324,13 +324,13 @@ TEST(pages_of_a_process_are_found)
 						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	uint64_t ticket = 0;
+	uint64_t query_id = 0;
 
 	if (HAS_SHADOW)
 		skip();
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
-	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
+	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
+	while (platform->ops->memory_poll(platform, query_id, &answer) == -EAGAIN)
 		pause_ms(1);
 	assert_int_equal(answer.result, 0);
 	uint64_t found = 0;

@@ -20,11 +20,11 @@ static inline struct nm_daemon *service_open(struct world *world)
 	assert_int_equal(
 		nm_config_load(&world->options.config, geteuid(), &errors, &service->config), 0);
 	nm_rng_seed(&service->rng, 1);
-	assert_int_equal(nm_runtime_open(service), 0);
-	assert_true(nm_runtime_restore(service) >= 0);
-	nm_runtime_load_unresponsive(service);
+	assert_int_equal(nm_runtime_open(&service->runtime), 0);
+	assert_true(nm_runtime_restore(&service->runtime, &service->options, service->journal, nm_report_move, service) >= 0);
+	nm_runtime_load_unresponsive(&service->runtime, service->journal);
 	assert_int_equal(nm_pipeline_open(service), 0);
-	nm_runtime_load_released(service);
+	nm_runtime_load_released(&service->runtime, service->pipeline.platform, service->journal);
 	return service;
 }
 
@@ -32,7 +32,7 @@ static inline void service_close(struct nm_daemon *service)
 {
 	if (!service->paused)
 		nm_pipeline_close(service);
-	nm_runtime_close(service, true);
+	nm_runtime_close(&service->runtime, true);
 	nm_pipeline_clear(service);
 	nm_unresponsive_list_free(service->runtime.unresponsive);
 	nm_config_free(service->config);

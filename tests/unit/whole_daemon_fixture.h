@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../../src/daemon/loop.h"
+#include "../../src/daemon/pipeline_build.h"
+#include "../../src/daemon/report.h"
+#include "../../src/daemon/stages.h"
 #include "../support/machine.h"
 #include "fake_platform.h"
 #include "fixture.h"

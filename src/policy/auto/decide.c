@@ -328,11 +328,11 @@ void nm_placement_propose(const struct nm_placement *placement, const struct nm_
 }
 
 /* Neither a decision for it nor a verdict is to be expected. */
-static bool is_settled(const struct nm_home_round *round, const struct nm_home_state *state,
-		       const struct nm_place_proposal *proposal)
+static bool is_stable(const struct nm_home_round *round, const struct nm_home_state *state,
+		      const struct nm_place_proposal *proposal)
 {
 	if (state->home < 0 || round->dry_run)
-		return proposal->settled;
+		return proposal->stable;
 	return state->judged && (state->migration.state == NM_MIGRATION_NONE ||
 				 state->migration.state == NM_MIGRATION_DONE);
 }
@@ -341,11 +341,11 @@ void nm_placement_assign(struct nm_placement *placement, const struct nm_home_ro
 			 const struct nm_placement_view *view,
 			 const struct nm_place_proposal *proposals, struct nm_home_actions *actions)
 {
-	bool settled = placement->unsettled_ns > 0;
+	bool stable = placement->unstable_ns > 0;
 	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (state->drawn && round->snapshot->interval < state->stays_until) {
-			settled = false;
+			stable = false;
 			continue;
 		}
 		if (state->home < 0 || proposals[i].reason != NM_PLACE_HAS_HOME)
@@ -354,10 +354,10 @@ void nm_placement_assign(struct nm_placement *placement, const struct nm_home_ro
 			state->reason = NM_PLACE_LEFT_ALONE;
 		if (state->home < 0 && proposals[i].node >= 0)
 			assign(placement, round, view, state, &proposals[i], actions);
-		settled = settled && is_settled(round, state, &proposals[i]);
+		stable = stable && is_stable(round, state, &proposals[i]);
 	}
 	const uint64_t now_ns = round->snapshot->time_ns;
-	if (!settled)
-		placement->unsettled_ns = now_ns;
-	placement->settled_s = (double)(now_ns - placement->unsettled_ns) / (double)NM_NSEC_PER_SEC;
+	if (!stable)
+		placement->unstable_ns = now_ns;
+	placement->settled_s = (double)(now_ns - placement->unstable_ns) / (double)NM_NSEC_PER_SEC;
 }

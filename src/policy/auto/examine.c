@@ -172,7 +172,7 @@ bool nm_placement_has_budget(const struct nm_placement *placement,
 	return left_s(placement, budget, budget->since_s) > 0;
 }
 
-bool nm_placement_is_settled(const struct nm_placement *placement)
+bool nm_placement_is_stable(const struct nm_placement *placement)
 {
 	return placement && placement->settled_s >= SETTLED_S;
 }
@@ -181,7 +181,7 @@ bool nm_placement_must_end_interval(const struct nm_placement *placement,
 				    const struct nm_examination_budget *budget)
 {
 	bool rests =
-		budget->ran_s < IDLE_CPUS * budget->since_s || nm_placement_is_settled(placement);
+		budget->ran_s < IDLE_CPUS * budget->since_s || nm_placement_is_stable(placement);
 	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
 	if (intervals < 1 && placement)
 		return false;

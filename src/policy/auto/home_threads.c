@@ -22,9 +22,9 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 	if (!nm_placement_may_hold(placement, state) ||
 	    state->input.burst_s < COMPUTES_AT_A_TIME_S ||
 	    snapshot->time_ns - state->grown_ns < STEADY_NS || !thread->movable ||
-	    !(thread->run_share >= COMPUTES))
+	    !(thread->stats.run_share >= COMPUTES))
 		return -1;
-	return thread->main_node;
+	return thread->stats.main_node;
 }
 
 /* On a crowded CPU a thread that never sleeps runs for short times, too. */
@@ -53,11 +53,11 @@ static enum step_kind kind_of(const struct nm_snapshot *snapshot, const struct n
 			      const struct nm_snap_thread *thread, int node,
 			      const struct nm_assignment *known)
 {
-	if (!(thread->run_share > 0) || thread->only_watched)
+	if (!(thread->stats.run_share > 0) || thread->only_watched)
 		return STEP_NONE;
 	if (known && known->node == node)
 		return nm_assignment_is_due(known, snapshot->time_ns) ? STEP_AGAIN : STEP_NONE;
-	if (nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) == node)
+	if (nm_topology_node_of_cpu(snapshot->topology, thread->stats.main_cpu) == node)
 		return computes(state) ? STEP_ASSIGN : STEP_NONE;
 	bool moved = known && known->decision == state->decision;
 	return state->home >= 0 && !moved ? STEP_FIRST : STEP_NONE;

@@ -114,15 +114,15 @@ static void update_movability(const struct nm_snapshot *snapshot, const struct n
 		memory_bytes += topology->nodes[k].memory_bytes;
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		const struct nm_node *node = &topology->nodes[k];
-		bool barred = node->os_id < 64 && (one->barred_mems >> node->os_id & 1);
+		bool barred = node->os_id < 64 && (one->excluded_mems >> node->os_id & 1);
 		state->input.may_hold[k] = !barred && (memory_bytes == 0 || node->memory_bytes > 0);
 	}
-	if (state->barred_mems != one->barred_mems)
+	if (state->excluded_mems != one->excluded_mems)
 		state->input.memory_stays = false; /* what was refused may be possible now */
-	state->barred_mems = one->barred_mems;
-	state->input.held_share =
+	state->excluded_mems = one->excluded_mems;
+	state->input.pinned_share =
 		one->keeps_memory     ? 1
-		: one->anon_bytes > 0 ? fmin((double)one->held_bytes / (double)one->anon_bytes, 1)
+		: one->anon_bytes > 0 ? fmin((double)one->pinned_bytes / (double)one->anon_bytes, 1)
 				      : 0;
 }
 
@@ -267,7 +267,7 @@ const double *nm_home_state_shares(const struct nm_home_state *state)
 
 bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns)
 {
-	return state->location.ticket && now_ns - state->location.asked_ns < AWAITED_NS;
+	return state->location.query_id && now_ns - state->location.asked_ns < AWAITED_NS;
 }
 
 static bool has_grown(const struct nm_home_state *state, uint64_t before_bytes)
@@ -299,7 +299,7 @@ bool nm_home_state_must_query(struct nm_home_state *state, bool kernel_moves, ui
 	bool unknown = (state->home < 0 || !state->located) &&
 		       (never || again || has_grown(state, state->location.anon_bytes));
 	if (!(unknown || is_uncertain(state, kernel_moves, now_ns)) || state->input.running == 0 ||
-	    state->location.ticket)
+	    state->location.query_id)
 		return false;
 	/* Accesses show the location, but not which of the memory stays. */
 	if (state->accesses >= NM_PLACE_MIN_ACCESSES && staying_part(state) < AWAY_MIN)

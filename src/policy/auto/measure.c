@@ -49,7 +49,7 @@ static void add_demand(struct nm_home_state *state, const struct nm_snap_thread 
 /* Returns the node of a thread that is not moved; -1: it may run on several and did not run. */
 static int fixed_node_of(const struct nm_topology *topology, const struct nm_snap_thread *thread)
 {
-	int here = nm_topology_node_of_cpu(topology, thread->main_cpu), only = -1;
+	int here = nm_topology_node_of_cpu(topology, thread->stats.main_cpu), only = -1;
 	for (unsigned k = 0; here < 0 && k < topology->nr_nodes; k++) {
 		if (!hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed))
 			continue;
@@ -151,14 +151,14 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		       double ran, struct nm_home_state *state)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	int here = nm_topology_node_of_cpu(topology, thread->main_cpu);
+	int here = nm_topology_node_of_cpu(topology, thread->stats.main_cpu);
 	if (thread->yields) { /* no load for others, as in the snapshot's load of CPUs */
 		state->input.yields |= thread->active;
 		ran = 0;
 	}
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
-		state->memory_on[k] += thread->accesses[k];
-		state->accesses += thread->accesses[k];
+		state->memory_on[k] += thread->stats.accesses[k];
+		state->accesses += thread->stats.accesses[k];
 		state->input.allowed[k] =
 			state->input.allowed[k] &&
 			(thread->everywhere || is_fixed(thread) ||
@@ -168,11 +168,11 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		add_fixed(topology, thread, ran, state);
 	else
 		add_affinity(thread, ran, state);
-	state->local += here >= 0 ? thread->accesses[here] : 0;
+	state->local += here >= 0 ? thread->stats.accesses[here] : 0;
 	state->input.running += thread->active && !thread->yields;
-	if (thread->traffic >= 0)
+	if (thread->stats.traffic >= 0)
 		state->input.traffic =
-			fmax(state->input.traffic, 0) + thread->traffic; /* NaN: none yet */
+			fmax(state->input.traffic, 0) + thread->stats.traffic; /* NaN: none yet */
 	if (here >= 0 && ran > 0)
 		state->input.ran_on[here] += ran;
 }
@@ -244,15 +244,15 @@ struct sums {
 static void add_to_sums(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			struct sums *sums)
 {
-	int here = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
+	int here = nm_topology_node_of_cpu(snapshot->topology, thread->stats.main_cpu);
 	for (unsigned k = 0; here >= 0 && k < snapshot->topology->nr_nodes; k++) {
-		sums->distance +=
-			thread->fresh[k] * nm_topology_distance(snapshot->topology, here, (int)k);
-		sums->accesses += thread->fresh[k];
+		sums->distance += thread->stats.fresh[k] *
+				  nm_topology_distance(snapshot->topology, here, (int)k);
+		sums->accesses += thread->stats.fresh[k];
 	}
-	if (thread->instructions > 0 && thread->run_share > 0) {
-		sums->instructions += thread->instructions;
-		sums->run_share += thread->run_share;
+	if (thread->stats.instructions > 0 && thread->stats.run_share > 0) {
+		sums->instructions += thread->stats.instructions;
+		sums->run_share += thread->stats.run_share;
 	}
 }
 
@@ -361,7 +361,7 @@ size_t nm_placement_choose_readings(struct nm_placement *placement,
 	for (size_t k = 0; k < count && chosen < NM_PLACE_READINGS_MOST; k++) {
 		uint32_t i = (uint32_t)((first + k) % count);
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (!(thread->run_share > 0) || thread->yields)
+		if (!(thread->stats.run_share > 0) || thread->yields)
 			continue;
 		ret[chosen++] = nm_snap_reading(snapshot, i);
 		placement->next_read_tid = thread->tid + 1;
@@ -380,9 +380,9 @@ static double follow_thread(struct nm_home_state *state, const struct nm_snap_th
 {
 	const double second = (double)NM_NSEC_PER_SEC;
 	struct nm_thread_times times = {0};
-	if (!(thread->run_share > 0) || thread->yields) {
+	if (!(thread->stats.run_share > 0) || thread->yields) {
 		*last = (struct nm_proc_schedstat){0};
-		return thread->run_share;
+		return thread->stats.run_share;
 	}
 	if (reading && reading->error == 0) {
 		/* A first reading is of this interval only if the thread began in it. */
@@ -391,8 +391,8 @@ static double follow_thread(struct nm_home_state *state, const struct nm_snap_th
 		*last = reading->now;
 	}
 	if (times.length_ns == 0) {
-		add_demand(state, thread, thread->run_share);
-		return thread->run_share;
+		add_demand(state, thread, thread->stats.run_share);
+		return thread->stats.run_share;
 	}
 	double run_s = (double)times.run_ns / second, delay_s = (double)times.delay_ns / second;
 	double length_s = (double)times.length_ns / second;
@@ -478,7 +478,7 @@ static void add_process_times(const struct nm_process_times *process, struct nm_
 		const struct nm_thread_times *times = &process->times[i];
 		run_s += (double)times->run_ns / second;
 		runs += (double)times->runs;
-		state->input.creating |= process->figures[i].tid != process->pid &&
+		state->input.creating |= process->sampled[i].tid != process->pid &&
 					 (double)times->length_ns < NM_PLACE_MIN_AGE_S * second;
 	}
 	state->input.burst_s = run_s / fmax(runs, 1);
@@ -498,9 +498,9 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	clear_interval(state, nr_nodes);
 	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		while (process->figures[k].tid != thread->tid)
+		while (process->sampled[k].tid != thread->tid)
 			k++; /* not a managed thread */
-		add_thread(snapshot, thread, thread->run_share, state);
+		add_thread(snapshot, thread, thread->stats.run_share, state);
 		add_demand(state, thread, wanted_cpus_of(&process->times[k]));
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)

@@ -69,7 +69,7 @@ double nm_place_bytes_elsewhere(const struct nm_loads *loads, const struct nm_pl
 			away -= nm_place_following_share(view, group, k);
 	if (group->may_hold && !group->may_hold[node])
 		return 0;
-	return (double)group->anon_bytes * fmax(away, 0) * (1 - group->held_share);
+	return (double)group->anon_bytes * fmax(away, 0) * (1 - group->pinned_share);
 }
 
 static double fixed_on(const struct nm_place_group *group, unsigned node)

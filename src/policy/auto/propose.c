@@ -276,7 +276,7 @@ static bool is_near(const struct nm_loads *loads, const struct nm_place_group *g
 
 /* Returns whether what is known of it now speaks against a decision, not what is yet to be known.
  */
-static bool is_settled(enum nm_place_reason reason)
+static bool is_stable(enum nm_place_reason reason)
 {
 	return reason != NM_PLACE_YOUNG && reason != NM_PLACE_OBSERVED;
 }
@@ -310,7 +310,7 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
 		};
 		if (is_eligible(view, group, &ret[i].reason))
 			continue;
-		ret[i].settled = is_settled(ret[i].reason);
+		ret[i].stable = is_stable(ret[i].reason);
 		if (group->home < 0)
 			nm_loads_add_in_place(&loads, group);
 	}
@@ -321,7 +321,7 @@ void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal
 		if (chosen[i] || !is_near(&loads, order[i]))
 			continue;
 		choose_node(&loads, order[i], proposal);
-		proposal->settled = proposal->reason == NM_PLACE_NO_GAIN;
+		proposal->stable = proposal->reason == NM_PLACE_NO_GAIN;
 		chosen[i] = true;
 	}
 	for (size_t i = 0; i < view->nr_groups; i++)

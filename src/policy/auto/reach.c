@@ -95,7 +95,7 @@ double nm_place_staying_share(const struct nm_place_view *view, const struct nm_
 		if (k != node)
 			stays += nm_place_memory_share(view, group, k) *
 				 part_that_stays(view, group, k);
-	return stays + (1 - stays) * group->held_share;
+	return stays + (1 - stays) * group->pinned_share;
 }
 
 double nm_place_following_share(const struct nm_place_view *view,
@@ -124,7 +124,7 @@ double nm_place_final_distance(const struct nm_place_view *view, const struct nm
 		return nm_place_distance_from(view, group, home);
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
 		double part = part_that_stays(view, group, k);
-		double held = part + (1 - part) * group->held_share;
+		double held = part + (1 - part) * group->pinned_share;
 		distance += nm_place_memory_share(view, group, k) *
 			    (held * nm_topology_distance(view->topology, (int)home, (int)k) +
 			     (1 - held) * NM_DISTANCE_LOCAL);

@@ -37,12 +37,12 @@ static void add_accesses(const struct nm_snapshot *snapshot, uint32_t pid, struc
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->pid != pid || thread->main_node < 0)
+		if (thread->pid != pid || thread->stats.main_node < 0)
 			continue;
-		sum->local += thread->fresh[thread->main_node];
-		sum->samples += thread->fresh_samples;
+		sum->local += thread->stats.fresh[thread->stats.main_node];
+		sum->samples += thread->stats.fresh_samples;
 		for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
-			sum->total += thread->fresh[node];
+			sum->total += thread->stats.fresh[node];
 	}
 }
 
@@ -51,11 +51,12 @@ static struct accesses window_of(const struct nm_snapshot *snapshot, uint32_t pi
 	struct accesses sum = {0};
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->pid != pid || thread->main_node < 0 || !(thread->access_total > 0))
+		if (thread->pid != pid || thread->stats.main_node < 0 ||
+		    !(thread->stats.access_total > 0))
 			continue;
-		sum.local += thread->accesses[thread->main_node];
-		sum.samples += thread->access_samples;
-		sum.total += thread->access_total;
+		sum.local += thread->stats.accesses[thread->stats.main_node];
+		sum.samples += thread->stats.access_samples;
+		sum.total += thread->stats.access_total;
 	}
 	return sum;
 }

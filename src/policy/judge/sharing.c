@@ -31,7 +31,7 @@ static void add_partner(struct sum *sum, uint32_t tid, uint32_t partner, uint32_
 	if (at == NM_TIDMAP_NONE)
 		return;
 	const struct nm_snap_thread *other = nm_snapshot_thread(sum->snapshot, partner);
-	int there = other ? nm_topology_node_of_cpu(topology, other->main_cpu) : -1;
+	int there = other ? nm_topology_node_of_cpu(topology, other->stats.main_cpu) : -1;
 	if (there < 0)
 		return;
 	for (; at != NM_TIDMAP_NONE; at = sum->places[at].next)

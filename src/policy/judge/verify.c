@@ -220,30 +220,31 @@ static void observe_performance(const struct nm_snap_thread *seen, struct nm_ver
 	if (!seen->measured || !isnan(thread->performance_after))
 		return;
 	thread->performance_after = seen->performance;
-	thread->latency_after = seen->latency;
+	thread->latency_after = seen->stats.latency;
 }
 
 /* Pages follow threads, so that the last value counts. */
 static void observe_latency(const struct nm_snap_thread *seen, const struct nm_config *config,
 			    struct nm_verdict_thread *thread)
 {
-	if (isnan(seen->latency) || seen->latency_samples < config->rules.min_samples ||
+	if (isnan(seen->stats.latency) || seen->stats.latency_samples < config->rules.min_samples ||
 	    !thread->ran_on_node)
 		return;
-	thread->latency_after = seen->latency;
-	thread->latency_samples_after = seen->latency_samples;
+	thread->latency_after = seen->stats.latency;
+	thread->latency_samples_after = seen->stats.latency_samples;
 }
 
 /* The cost of its accesses in this interval from the node on which it ran. */
 static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_snap_thread *seen)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	int home = nm_topology_node_of_cpu(topology, seen->main_cpu);
+	int home = nm_topology_node_of_cpu(topology, seen->stats.main_cpu);
 	double cost = 0;
 	if (home < 0)
 		return 0;
 	for (int node = 0; node < (int)topology->nr_nodes; node++)
-		cost += (double)seen->fresh[node] * nm_topology_distance(topology, home, node);
+		cost += (double)seen->stats.fresh[node] *
+			nm_topology_distance(topology, home, node);
 	return cost / nm_topology_distance(topology, home, home);
 }
 
@@ -263,11 +264,11 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 			seen->adopted_ns == thread->adopted_ns;
 	if (!thread->alive)
 		return;
-	if (seen->main_cpu >= 0) {
-		if (snapshot->cpus[seen->main_cpu].node != thread->node_to)
+	if (seen->stats.main_cpu >= 0) {
+		if (snapshot->cpus[seen->stats.main_cpu].node != thread->node_to)
 			pending->intervals_away[index]++;
 		else if (!needs_residence(&pending->verdict, config) ||
-			 seen->main_node_share >= RESIDENT_SHARE)
+			 seen->stats.main_node_share >= RESIDENT_SHARE)
 			thread->ran_on_node = true;
 	}
 	if (nm_policy_is_by_sharing(pending->verdict.policy))
@@ -275,9 +276,9 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 	else if (thread->ran_on_node || !needs_residence(&pending->verdict, config))
 		observe_performance(seen, thread);
 	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
-		thread->accesses_after += seen->fresh[node];
-	thread->samples_after += seen->fresh_samples;
-	pending->local_accesses[index] += seen->fresh[thread->node_to];
+		thread->accesses_after += seen->stats.fresh[node];
+	thread->samples_after += seen->stats.fresh_samples;
+	pending->local_accesses[index] += seen->stats.fresh[thread->node_to];
 	pending->access_cost[index] += fresh_cost(snapshot, seen);
 	if (thread->accesses_after == 0)
 		return;

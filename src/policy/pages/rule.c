@@ -55,7 +55,7 @@ static void share_out(const struct nm_column *processes, const struct nm_memory_
 		nm_page_process_at(processes, i)->share = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct nm_page_process *process = nm_page_process_of(processes, wanted[i].pid);
-		if (process && !wanted[i].settled)
+		if (process && !wanted[i].checked)
 			sharers += process->share++ == 0;
 	}
 	for (size_t i = 0; i < processes->count && sharers > 0; i++)
@@ -94,7 +94,7 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 		const struct nm_memory_wanted *one = &wanted[i];
 		struct nm_page_process *process = nm_page_process_of(processes, one->pid);
 		uint64_t bytes = nm_page_bytes(one->page.size);
-		if (one->settled || !may_move(process, &one->page) ||
+		if (one->checked || !may_move(process, &one->page) ||
 		    !nm_page_budget_use(room, bytes))
 			continue;
 		process->share--;

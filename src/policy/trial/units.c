@@ -172,20 +172,20 @@ void nm_trial_read(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns)
 	process->cpu_since_ns = 0;
 }
 
-static void count_accesses(const struct nm_topology *topology, const struct nm_figures *thread,
-			   struct nm_trial_conditions *ret)
+static void count_accesses(const struct nm_topology *topology,
+			   const struct nm_sampled_thread *thread, struct nm_trial_conditions *ret)
 {
-	for (int k = 0; thread->main_node >= 0 && k < (int)topology->nr_nodes; k++) {
-		double count = thread->fresh[k];
+	for (int k = 0; thread->stats.main_node >= 0 && k < (int)topology->nr_nodes; k++) {
+		double count = thread->stats.fresh[k];
 		double local = nm_topology_distance(topology, k, k);
 		ret->accesses += count;
-		ret->near += k == thread->main_node ? count : 0;
+		ret->near += k == thread->stats.main_node ? count : 0;
 		ret->distance +=
-			count * nm_topology_distance(topology, thread->main_node, k) / local;
+			count * nm_topology_distance(topology, thread->stats.main_node, k) / local;
 	}
 }
 
-void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_figures *threads,
+void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_sampled_thread *threads,
 			      size_t count, const struct nm_topology *topology)
 {
 	for (size_t i = 0; i < count; i++) {

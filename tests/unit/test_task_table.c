@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#include "roster_words.h"
+#include "task_table_words.h"
 
 /* ---- adoption ---- */
 
@@ -68,14 +68,16 @@ SCRIPT(test_unknown_cpu_share, "run nan; managed 100; cpu_share 100 = nan")
 
 TEST(test_vanished)
 {
-	struct nm_figures figures[] = {
-		{.pid = 100, .tid = 101, .run_samples = 1, .run_share = 0.9},
-		{.pid = 100, .tid = 150, .run_samples = 1, .run_share = 0.9},
-		{.pid = 900, .tid = 900, .run_samples = 1, .run_share = 0.9},
-		{.pid = UINT32_MAX, .tid = UINT32_MAX, .run_samples = 1, .run_share = 0.9},
+	struct nm_sampled_thread sampled[] = {
+		{.pid = 100, .tid = 101, .stats.run_samples = 1, .stats.run_share = 0.9},
+		{.pid = 100, .tid = 150, .stats.run_samples = 1, .stats.run_share = 0.9},
+		{.pid = 900, .tid = 900, .stats.run_samples = 1, .stats.run_share = 0.9},
+		{.pid = UINT32_MAX,
+		 .tid = UINT32_MAX,
+		 .stats.run_samples = 1,
+		 .stats.run_share = 0.9},
 	};
-	assert_int_equal(nm_roster_update(roster, figures, NM_ARRAY_SIZE(figures), fake->now_ns),
-			 0);
+	assert_int_equal(nm_tasks_update(tasks, sampled, NM_ARRAY_SIZE(sampled), fake->now_ns), 0);
 	run_script(
 		(const char *const[]){"managed 101; processes_known = 1; threads_known = 1", NULL});
 }
@@ -102,9 +104,9 @@ TEST(test_hostile_name)
 	snprintf(fake_get(fake, 100)->comm, 16, ") R 1\n\x1b[2J\xff");
 	run_script((const char *const[]){"exclude command )?R?1*; run 0.5; unmanaged 100", NULL});
 	config->targets.exclude.items[0].command[0] = 'x';
-	nm_roster_configure(roster, topology, config);
+	nm_tasks_configure(tasks, topology, config);
 	run_all(0.5);
-	const char *comm = member(100)->process->comm;
+	const char *comm = find_managed(100)->process->comm;
 	for (const char *c = comm; *c; c++)
 		assert_true(*c >= ' ' && (unsigned char)*c < 0x7f);
 }

@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #include "fixture.h"
-#include "roster_words.h"
+#include "task_table_words.h"
 
 #define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
 
@@ -37,11 +37,11 @@ static int save(void)
 /* As a new daemon does. */
 static int load(const char *boot_id)
 {
-	nm_roster_free(roster);
+	nm_task_table_free(tasks);
 	nm_released_list_free(memory);
 	nm_released_list_new(&memory);
 	int r = nm_released_list_load(memory, &fake->platform, directory, boot_id);
-	open_roster();
+	open_tasks();
 	run_all(1);
 	return r;
 }
@@ -63,20 +63,20 @@ WORD(write)
 		else
 			snprintf(text + used, sizeof(text) - used, "%c", *at == '|' ? '\n' : *at);
 	}
-	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
+	fixture_file(root, NM_RELEASED_NAME, text);
 }
 
 static bool file_has(uint32_t pid)
 {
 	char words[32];
 	snprintf(words, sizeof(words), "process %u ", pid);
-	return strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), words) != NULL;
+	return strstr(fixture_read(root, NM_RELEASED_NAME), words) != NULL;
 }
 
 static size_t lines(void)
 {
 	size_t count = 0;
-	for (const char *at = fixture_read(root, NM_ROSTER_MEMORY_NAME); *at; at++)
+	for (const char *at = fixture_read(root, NM_RELEASED_NAME); *at; at++)
 		count += *at == '\n';
 	return count;
 }
@@ -84,11 +84,11 @@ static size_t lines(void)
 QUANTITY(save, save())
 QUANTITY(load, load(BOOT))
 QUANTITY(load_of_another_boot, load("another"))
-QUANTITY(has_file, faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0) == 0)
+QUANTITY(has_file, faccessat(directory, NM_RELEASED_NAME, F_OK, 0) == 0)
 QUANTITY(file_has, file_has(U(0)))
-ACTION(make_writable, assert_int_equal(fchmodat(directory, NM_ROSTER_MEMORY_NAME, 0622, 0), 0))
-ACTION(unlink_file, assert_int_equal(unlinkat(directory, NM_ROSTER_MEMORY_NAME, 0), 0))
-ACTION(obstruct, fixture_directory(root, NM_ROSTER_MEMORY_NAME ".new/in-the-way"))
+ACTION(make_writable, assert_int_equal(fchmodat(directory, NM_RELEASED_NAME, 0622, 0), 0))
+ACTION(unlink_file, assert_int_equal(unlinkat(directory, NM_RELEASED_NAME, 0), 0))
+ACTION(obstruct, fixture_directory(root, NM_RELEASED_NAME ".new/in-the-way"))
 
 SCRIPT(no_file_is_written_without_released_threads, "restart; has_file = 0; managed 100")
 
@@ -126,7 +126,7 @@ SCRIPT(the_file_is_written_on_change,
 WORD(clear_way)
 {
 	char path[FIXTURE_PATH + 32];
-	snprintf(path, sizeof(path), "%s/" NM_ROSTER_MEMORY_NAME ".new", root);
+	snprintf(path, sizeof(path), "%s/" NM_RELEASED_NAME ".new", root);
 	fixture_remove(path);
 }
 
@@ -138,7 +138,7 @@ WORD(short_thread)
 {
 	fake_clone(fake, 100, 300);
 	run_one(100, 300, 1);
-	nm_roster_give_back(roster, 300, start_of(300));
+	nm_tasks_give_back(tasks, 300, start_of(300));
 	fake_exit(fake, 300);
 	drain();
 	fake_sleep(fake, 10);
@@ -175,7 +175,7 @@ TEST(other_domains_do_not_displace_entries)
 		length += (size_t)snprintf(text + length, size - length, "thread %u 1 8 0\n",
 					   1000 + i);
 	assert_true(length < size);
-	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
+	fixture_file(root, NM_RELEASED_NAME, text);
 	const struct nm_platform_ops *ops = fake->platform.ops;
 	struct nm_platform_ops unreadable = *ops;
 	unreadable.open_directory = open_nothing;

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#include "roster_words.h"
+#include "task_table_words.h"
 
 /* ---- events ---- */
 
@@ -27,7 +27,7 @@ TEST(test_churn)
 		fake_kill(fake, pid);
 		drain();
 	}
-	assert_true(nm_roster_counts(roster).processes_known < 3);
+	assert_true(nm_tasks_counts(tasks).processes_known < 3);
 }
 
 /* many_processes 64: twenty of one user, each of this size and in many groups */
@@ -86,7 +86,7 @@ SCRIPT(test_reused_thread_number_unseen,
        "run 0.5; keep start = start_ticks 101; exit 101; clone 102 101; lost; run 0.5 12",
        "start_ticks 101 > start")
 
-QUANTITY(same_process, member(U(0))->process == member(U(1))->process)
+QUANTITY(same_process, find_managed(U(0))->process == find_managed(U(1))->process)
 
 SCRIPT(test_number_moves_to_other_process, "run 0.5; exit 101; clone 200 101; lost; run 0.5; "
 					   "pid_of 101 = 200; same_process 101 200 = 1")
@@ -150,7 +150,7 @@ TEST(test_any_call_fails)
 		run_none(11);
 	}
 	run_all(0.5);
-	assert_int_equal(nm_roster_counts(roster).threads_managed, 4);
+	assert_int_equal(nm_tasks_counts(tasks).threads_managed, 4);
 }
 
 /* ---- others ---- */
@@ -170,7 +170,7 @@ WORD(cpu_4_is_off)
 	hwloc_bitmap_clr(topology->online, 4);
 }
 
-QUANTITY(original_place, (uintptr_t)member_of(step)->original)
+QUANTITY(original_place, (uintptr_t)managed_of(step)->original)
 
 /* sched_getaffinity(2) omits offline CPUs; the restored affinity includes them, and is not read
  * again. */
@@ -181,13 +181,13 @@ SCRIPT(test_original_with_offline_cpus,
 static uint64_t earlier;
 
 ACTION(note_start, earlier = start_of(U(0)))
-ACTION(recheck_earlier, nm_roster_recheck(roster, 101, earlier))
+ACTION(recheck_earlier, nm_tasks_recheck(tasks, 101, earlier))
 
 WORD(affect_earlier)
 {
-	nm_roster_bar(roster, 101, earlier, 77);
-	nm_roster_hold(roster, 101, earlier, 90);
-	nm_roster_give_back(roster, 101, earlier);
+	nm_tasks_back_off(tasks, 101, earlier, 77);
+	nm_tasks_delay(tasks, 101, earlier, 90);
+	nm_tasks_give_back(tasks, 101, earlier);
 }
 
 /* A decision about a thread does not affect another one with its number. */
@@ -200,13 +200,13 @@ SCRIPT(test_bar_does_not_apply_to_a_reused_number,
 WORD(configure_as)
 {
 	struct nm_topology *other = machine_topology(U(0), U(1));
-	nm_roster_configure(roster, other, config);
+	nm_tasks_configure(tasks, other, config);
 	if (U(0) == 1)
 		run_all(0.5);
 	else
-		assert_false(member(102)->everywhere);
+		assert_false(find_managed(102)->everywhere);
 	check_managed(&(struct step){.number = {100}, .nr_numbers = 1}, U(0) > 1);
-	nm_roster_configure(roster, topology, config);
+	nm_tasks_configure(tasks, topology, config);
 	nm_topology_free(other);
 }
 

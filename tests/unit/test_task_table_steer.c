@@ -7,7 +7,7 @@
 
 #include <sched.h>
 
-#include "roster_words.h"
+#include "task_table_words.h"
 
 /* Process 100 in a service of a slice, 200 elsewhere. */
 static int set_up_attributes(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A roster on a synthetic machine: four nodes of two CPUs, process 100 with the threads 101 and
+/* A task table on a synthetic machine: four nodes of two CPUs, process 100 with the threads 101 and
  * 102, and process 200. */
 #ifndef NM_TEST_ROSTER_FIXTURE_H
 #define NM_TEST_ROSTER_FIXTURE_H
@@ -15,7 +15,7 @@ static struct fake *fake;
 static struct nm_topology *topology;
 static struct nm_config *config;
 static struct nm_released_list *memory;
-static struct nm_roster *roster;
+static struct nm_task_table *tasks;
 
 /* State of the fake module of moves. */
 static uint32_t moving_tid;
@@ -50,10 +50,10 @@ static inline uint64_t start_of(uint32_t tid)
 	return thread ? thread->start_ticks : 0;
 }
 
-static inline void open_roster(void)
+static inline void open_tasks(void)
 {
 	struct nm_move_lookup moves = {.original = many_original, .is_moving = many_is_moving};
-	nm_roster_new(&fake->platform, topology, config, &moves, memory, &roster);
+	nm_task_table_new(&fake->platform, topology, config, &moves, memory, &tasks);
 }
 
 static inline int set_up(void **state)
@@ -66,7 +66,7 @@ static inline int set_up(void **state)
 	moving_tid = narrowed_tid = 0;
 	assert_int_equal(nm_config_default(&config), 0);
 	nm_released_list_new(&memory);
-	open_roster();
+	open_tasks();
 	fake_process(fake, 100, 1);
 	fake_clone(fake, 100, 101);
 	fake_clone(fake, 100, 102);
@@ -80,7 +80,7 @@ static inline int tear_down(void **state)
 {
 	unsigned open_fds = fake_open_fds(fake);
 	(void)state;
-	nm_roster_free(roster);
+	nm_task_table_free(tasks);
 	nm_released_list_free(memory);
 	nm_config_free(config);
 	nm_topology_free(topology);
@@ -90,71 +90,72 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-static inline int compare_figures(const void *a, const void *b)
+static inline int compare_sampled(const void *a, const void *b)
 {
-	uint32_t left = ((const struct nm_figures *)a)->tid;
-	uint32_t right = ((const struct nm_figures *)b)->tid;
+	uint32_t left = ((const struct nm_sampled_thread *)a)->tid;
+	uint32_t right = ((const struct nm_sampled_thread *)b)->tid;
 	return (left > right) - (left < right);
 }
 
 /* An interval of 1 s in which all threads with numbers above 99 used this share of a CPU. */
 static inline void run_all(double share)
 {
-	struct nm_figures figures[FAKE_THREADS];
+	struct nm_sampled_thread sampled[FAKE_THREADS];
 	size_t count = 0;
 	fake_sleep(fake, 1000);
 	for (size_t i = 0; i < FAKE_THREADS; i++) {
 		const struct fake_thread *thread = &fake->threads[i];
 		if (thread->alive && thread->tid >= 100)
-			figures[count++] = (struct nm_figures){.pid = thread->pid,
-							       .tid = thread->tid,
-							       .run_samples = 10,
-							       .run_share = share};
+			sampled[count++] = (struct nm_sampled_thread){.pid = thread->pid,
+								      .tid = thread->tid,
+								      .stats.run_samples = 10,
+								      .stats.run_share = share};
 	}
-	qsort(figures, count, sizeof(*figures), compare_figures);
-	assert_int_equal(nm_roster_update(roster, figures, count, fake->now_ns), 0);
+	qsort(sampled, count, sizeof(*sampled), compare_sampled);
+	assert_int_equal(nm_tasks_update(tasks, sampled, count, fake->now_ns), 0);
 }
 
 static inline void run_one(uint32_t pid, uint32_t tid, double share)
 {
-	struct nm_figures figures = {.pid = pid, .tid = tid, .run_samples = 10, .run_share = share};
+	struct nm_sampled_thread sampled = {
+		.pid = pid, .tid = tid, .stats.run_samples = 10, .stats.run_share = share};
 	fake_sleep(fake, 1000);
-	assert_int_equal(nm_roster_update(roster, &figures, 1, fake->now_ns), 0);
+	assert_int_equal(nm_tasks_update(tasks, &sampled, 1, fake->now_ns), 0);
 }
 
 static inline void run_none(unsigned seconds)
 {
 	for (unsigned i = 0; i < seconds; i++) {
 		fake_sleep(fake, 1000);
-		assert_int_equal(nm_roster_update(roster, NULL, 0, fake->now_ns), 0);
+		assert_int_equal(nm_tasks_update(tasks, NULL, 0, fake->now_ns), 0);
 	}
 }
 
 static inline void drain(void)
 {
 	for (unsigned i = 0; i < fake->nr_events; i++)
-		nm_roster_task_event(roster, &fake->events[i], fake->now_ns);
+		nm_tasks_task_event(tasks, &fake->events[i], fake->now_ns);
 	fake->nr_events = 0;
 }
 
-static inline const struct nm_member *member(uint32_t tid)
+static inline const struct nm_managed_thread *find_managed(uint32_t tid)
 {
-	const struct nm_member *members;
-	size_t count = nm_roster_members(roster, &members);
+	const struct nm_managed_thread *managed;
+	size_t count = nm_tasks_managed(tasks, &managed);
 	for (size_t i = 1; i < count; i++)
-		assert_true(members[i - 1].tid < members[i].tid);
+		assert_true(managed[i - 1].tid < managed[i].tid);
 	for (size_t i = 0; i < count; i++)
-		if (members[i].tid == tid)
-			return &members[i];
+		if (managed[i].tid == tid)
+			return &managed[i];
 	return NULL;
 }
 
-/* A managed thread may be moved, unless its process is observed; others may be members, too. */
+/* A managed thread may be moved, unless its process is observed; others may be in the list, too. */
 static inline void assert_managed(uint32_t tid, bool managed)
 {
 	enum nm_eligibility eligibility = NM_ELIGIBILITY_SMALL;
-	(void)nm_roster_thread_eligibility(roster, tid, &eligibility);
-	if ((member(tid) && eligibility == NM_ELIGIBILITY_MANAGED) != managed)
+	(void)nm_tasks_thread_eligibility(tasks, tid, &eligibility);
+	if ((find_managed(tid) && eligibility == NM_ELIGIBILITY_MANAGED) != managed)
 		fail_msg("thread %u is%s managed", tid, managed ? " not" : "");
 }
 

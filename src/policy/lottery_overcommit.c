@@ -34,7 +34,7 @@ struct node_claims {
 	struct claim *claims;
 	size_t nr_claims;
 	double *process_accesses;
-	double demand;		      /* of all claims */
+	double demand;			       /* of all claims */
 	struct cpu_set cpu_sets[CPU_SETS_MAX]; /* the first is the whole node */
 	size_t nr_cpu_sets;
 };
@@ -85,7 +85,8 @@ static bool use_cpu_sets(struct node_claims *node_claims, size_t cpu_set, double
 
 static double demand_of(const struct nm_snap_thread *thread)
 {
-	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
+	return thread->stats.run_share >= 0 && thread->stats.run_share < 1 ? thread->stats.run_share
+									   : 1;
 }
 
 static void collect_claims(struct node_claims *node_claims, int node)
@@ -100,9 +101,9 @@ static void collect_claims(struct node_claims *node_claims, int node)
 		if (thread->preferred != node)
 			continue;
 		node_claims->demand += demand_of(thread);
-		node_claims->process_accesses[thread->process] += thread->accesses[node];
+		node_claims->process_accesses[thread->process] += thread->stats.accesses[node];
 		node_claims->claims[node_claims->nr_claims++] =
-			(struct claim){.accesses = thread->accesses[node],
+			(struct claim){.accesses = thread->stats.accesses[node],
 				       .pid = thread->pid,
 				       .process = thread->process,
 				       .thread = (uint32_t)i};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words of script.h for the roster of roster_fixture.h: process 100 with the threads 101 and
- * 102, and process 200.
+ * The words of script.h for the task table of task_table_fixture.h: process 100 with the threads
+ *101 and 102, and process 200.
  *
  *	run 0.5; run 0.5 12		an interval in which all threads used half of a CPU; twelve
  *	alone 200 0.6 30		intervals in which only process 200 ran
  *	idle 10				seconds in which none ran
  *	managed 100 101; unmanaged 200	threads
- *	exit 101; drain; lost		an event, which the roster reads, or never does
+ *	exit 101; drain; lost		an event, which the task table reads, or never does
  */
 #ifndef NM_TEST_ROSTER_WORDS_H
 #define NM_TEST_ROSTER_WORDS_H
 
-#include "roster_fixture.h"
+#include "task_table_fixture.h"
 
 #include "../support/script.h"
 
@@ -31,8 +31,8 @@ WORD(alone)
 static inline bool is_managed(uint32_t tid)
 {
 	enum nm_eligibility eligibility = NM_ELIGIBILITY_SMALL;
-	(void)nm_roster_thread_eligibility(roster, tid, &eligibility);
-	return member(tid) && eligibility == NM_ELIGIBILITY_MANAGED;
+	(void)nm_tasks_thread_eligibility(tasks, tid, &eligibility);
+	return find_managed(tid) && eligibility == NM_ELIGIBILITY_MANAGED;
 }
 
 static inline void check_managed(const struct step *step, bool managed)
@@ -42,9 +42,9 @@ static inline void check_managed(const struct step *step, bool managed)
 			script_fail(step, "found thread %u%s managed", U(i), managed ? " not" : "");
 }
 
-static inline const struct nm_member *member_of(const struct step *step)
+static inline const struct nm_managed_thread *managed_of(const struct step *step)
 {
-	const struct nm_member *found = member(U(0));
+	const struct nm_managed_thread *found = find_managed(U(0));
 	if (!found)
 		script_fail(step, "thread %u is no member", U(0));
 	return found;
@@ -66,13 +66,13 @@ ACTION(pin, fake_pin(fake, U(0), fake_cpus(U(1), U(2))))
 ACTION(move, fake_move(fake, U(0), step->word[1]))
 ACTION(name, snprintf(fake_get(fake, U(0))->comm, 16, "%s", step->word[1]))
 ACTION(report_name, fake_notify(fake, NM_TASK_COMM, U(0), U(0), 0, 0))
-ACTION(configure, nm_roster_configure(roster, topology, config))
-ACTION(give_back, nm_roster_give_back(roster, U(0), start_of(U(0))))
-ACTION(bar, nm_roster_bar(roster, U(0), start_of(U(0)), U(1)))
-ACTION(hold, nm_roster_hold(roster, U(0), start_of(U(0)), U(1)))
-ACTION(recheck, nm_roster_recheck(roster, U(0), start_of(U(0))))
-ACTION(reopen, nm_roster_free(roster), open_roster())
-QUANTITY(release, nm_roster_release(roster, U(0)))
+ACTION(configure, nm_tasks_configure(tasks, topology, config))
+ACTION(give_back, nm_tasks_give_back(tasks, U(0), start_of(U(0))))
+ACTION(bar, nm_tasks_back_off(tasks, U(0), start_of(U(0)), U(1)))
+ACTION(hold, nm_tasks_delay(tasks, U(0), start_of(U(0)), U(1)))
+ACTION(recheck, nm_tasks_recheck(tasks, U(0), start_of(U(0))))
+ACTION(reopen, nm_task_table_free(tasks), open_tasks())
+QUANTITY(release, nm_tasks_release(tasks, U(0)))
 ACTION(online, fake->online = fake_cpus(U(0), U(1)))
 ACTION(calm, fake_calm(fake))
 
@@ -92,33 +92,33 @@ KNOB(page_policy, config->pages.policy)
 NAMES(page_policy, {"none", NM_PAGES_NONE}, {"watch", NM_PAGES_WATCH})
 KNOB(min_cpu_percent, config->targets.min_cpu_percent)
 KNOB(min_rss_mb, config->targets.min_rss_mb)
-QUANTITY(processes_off, nm_roster_counts(roster).processes_off)
-QUANTITY(processes_observed, nm_roster_counts(roster).processes_observed)
+QUANTITY(processes_off, nm_tasks_counts(tasks).processes_off)
+QUANTITY(processes_observed, nm_tasks_counts(tasks).processes_observed)
 QUANTITY(opens, fake->calls[FAKE_OPEN])
 QUANTITY(statuses, fake->statuses)
 QUANTITY(long_statuses, fake->long_statuses)
 QUANTITY(ticks, fake_get(fake, U(0))->start_ticks)
 
-QUANTITY(is_member, member(U(0)) != NULL)
-QUANTITY(pid_of, member_of(step)->pid)
-QUANTITY(start_ticks, member_of(step)->start_ticks)
-QUANTITY(original, fake_from_bitmap(member_of(step)->original))
-QUANTITY(unrestricted, member_of(step)->unrestricted)
-QUANTITY(everywhere, member_of(step)->everywhere)
-QUANTITY(adopted_ns, member_of(step)->adopted_ns)
-QUANTITY(barred_until, member_of(step)->barred_until)
-QUANTITY(never_moves, member_of(step)->barred_until == UINT64_MAX)
-QUANTITY(held_until, member_of(step)->held_until)
-QUANTITY(only_watched, member_of(step)->only_watched)
-QUANTITY(started_ns, member_of(step)->process->started_ns)
-QUANTITY(cpu_share, member_of(step)->process->cpu_share)
-QUANTITY(rss_bytes, member_of(step)->process->rss_bytes)
-QUANTITY(process_uid, member_of(step)->process->uid)
-QUANTITY(is_process, nm_roster_process(roster, U(0)) != NULL)
-QUANTITY(threads_known, nm_roster_counts(roster).threads_known)
-QUANTITY(threads_managed, nm_roster_counts(roster).threads_managed)
-QUANTITY(processes_known, nm_roster_counts(roster).processes_known)
-QUANTITY(processes_managed, nm_roster_counts(roster).processes_managed)
+QUANTITY(is_managed, find_managed(U(0)) != NULL)
+QUANTITY(pid_of, managed_of(step)->pid)
+QUANTITY(start_ticks, managed_of(step)->start_ticks)
+QUANTITY(original, fake_from_bitmap(managed_of(step)->original))
+QUANTITY(unrestricted, managed_of(step)->unrestricted)
+QUANTITY(everywhere, managed_of(step)->everywhere)
+QUANTITY(adopted_ns, managed_of(step)->adopted_ns)
+QUANTITY(backoff_until, managed_of(step)->backoff_until)
+QUANTITY(never_moves, managed_of(step)->backoff_until == UINT64_MAX)
+QUANTITY(delayed_until, managed_of(step)->delayed_until)
+QUANTITY(only_watched, managed_of(step)->only_watched)
+QUANTITY(started_ns, managed_of(step)->process->started_ns)
+QUANTITY(cpu_share, managed_of(step)->process->cpu_share)
+QUANTITY(rss_bytes, managed_of(step)->process->rss_bytes)
+QUANTITY(process_uid, managed_of(step)->process->uid)
+QUANTITY(is_process, nm_tasks_process(tasks, U(0)) != NULL)
+QUANTITY(threads_known, nm_tasks_counts(tasks).threads_known)
+QUANTITY(threads_managed, nm_tasks_counts(tasks).threads_managed)
+QUANTITY(processes_known, nm_tasks_counts(tasks).processes_known)
+QUANTITY(processes_managed, nm_tasks_counts(tasks).processes_managed)
 
 static inline void add_target(const struct step *step, struct nm_target_list *list)
 {
@@ -141,6 +141,6 @@ ACTION(include, add_target(step, &config->targets.include))
 ACTION(exclude, add_target(step, &config->targets.exclude))
 
 /* The name of its process. */
-TEXT(named, member_of(step)->process->comm)
+TEXT(named, managed_of(step)->process->comm)
 
 #endif

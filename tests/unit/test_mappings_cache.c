@@ -4,7 +4,7 @@
 #define TEAR_DOWN close_known
 #include "../support/test.h"
 
-#include "../../src/mover/known.h"
+#include "../../src/mover/mappings_cache.h"
 #include "../support/script.h"
 #include "mover_fixture.h"
 
@@ -13,7 +13,7 @@
 #define TICKS 5U
 
 static struct test *test;
-static struct nm_known *known;
+static struct nm_mappings_cache *known;
 static uint64_t now; /* s */
 
 static int open_known(void **state)
@@ -22,14 +22,14 @@ static int open_known(void **state)
 	test = *state;
 	known = calloc(1, sizeof(*known));
 	assert_non_null(known);
-	nm_known_init(known);
+	nm_cache_init(known);
 	now = 1;
 	return r;
 }
 
 static int close_known(void **state)
 {
-	nm_known_clear(known);
+	nm_cache_clear(known);
 	free(known);
 	return tear_down(state);
 }
@@ -37,29 +37,29 @@ static int close_known(void **state)
 /* Reads the next process as the worker does, and returns its pid, or 0. */
 static uint32_t read_next(uint64_t now_ns)
 {
-	struct nm_known_entry *entry = nm_known_unread(known, now_ns);
+	struct nm_cached_mappings *entry = nm_cache_unread(known, now_ns);
 
 	if (!entry)
 		return 0;
 	uint32_t pid = entry->pid;
 	renumber(test, pid, TICKS);
-	int r = nm_known_begin(known, entry, &test->fake->platform,
-			       &(struct nm_known_limits){.budget_ns = SEC});
-	nm_known_publish(known, entry, nm_known_end(known, entry, r), now_ns);
+	int r = nm_cache_begin(known, entry, &test->fake->platform,
+			       &(struct nm_cache_limits){.budget_ns = SEC});
+	nm_cache_publish(known, entry, nm_cache_end(known, entry, r), now_ns);
 	return pid;
 }
 
 /* Each process has a domain of its own. */
-static struct nm_known_entry *ask(uint32_t pid)
+static struct nm_cached_mappings *ask(uint32_t pid)
 {
-	return nm_known_ask(known, pid, TICKS, pid, now * SEC, NULL);
+	return nm_cache_ask(known, pid, TICKS, pid, now * SEC, NULL);
 }
 
 /* ---- words ---- */
 
-static struct nm_known_entry *entry_of(const struct step *step)
+static struct nm_cached_mappings *entry_of(const struct step *step)
 {
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
+	for (size_t i = 0; i < NM_CACHE_MOST; i++)
 		if (known->entries[i].pid == U(0))
 			return &known->entries[i];
 	script_fail(step, "it has no entry");
@@ -83,39 +83,39 @@ WORD(deny)
 /* As one that is being read now. */
 WORD(deny_beside)
 {
-	if (nm_known_ask(known, U(0), TICKS, U(0), now * SEC,
+	if (nm_cache_ask(known, U(0), TICKS, U(0), now * SEC,
 			 entry_of(&(struct step){.number = {U(1)}, .nr_numbers = 1})))
 		script_fail(step, "it got an entry");
 }
 
 QUANTITY(first, FIRST_PID)
-QUANTITY(last, FIRST_PID + NM_KNOWN_MOST - 1)
+QUANTITY(last, FIRST_PID + NM_CACHE_MOST - 1)
 ACTION(at, now = (uint64_t)N(0))
 QUANTITY(next, read_next(now *SEC))
 ACTION(read_all, while (read_next(now * SEC)) continue)
 QUANTITY(place, entry_of(step) - known->entries)
-QUANTITY(holds, nm_known_holds(entry_of(step), now *SEC))
-QUANTITY(rests, nm_known_rests(entry_of(step), now *SEC))
-QUANTITY(may_begin, nm_known_may_begin(known, entry_of(step)))
+QUANTITY(holds, nm_cache_holds(entry_of(step), now *SEC))
+QUANTITY(rests, nm_cache_rests(entry_of(step), now *SEC))
+QUANTITY(may_begin, nm_cache_may_begin(known, entry_of(step)))
 QUANTITY(cost_ns, entry_of(step)->ready->cost_ns)
 QUANTITY(turn_ns, known->turn_ns)
 QUANTITY(used, known->used)
-ACTION(drop, nm_known_drop(known, U(0)))
+ACTION(drop, nm_cache_drop(known, U(0)))
 KNOB(read_ns, test->memory->read_ns)
 KNOB(way_ns, test->memory->way_ns)
 KNOB(maps_error, test->memory->maps_error)
 KNOB(rss_kb, test->process->rss_kb)
 KNOB(reads, test->memory->reads)
 
-static struct nm_known_limits limits;
+static struct nm_cache_limits limits;
 
 static int read_once(const struct step *step)
 {
-	struct nm_known_entry *entry = entry_of(step);
+	struct nm_cached_mappings *entry = entry_of(step);
 	renumber(test, U(0), TICKS);
 	limits.budget_ns = 1;
-	return nm_known_end(known, entry,
-			    nm_known_begin(known, entry, &test->fake->platform, &limits));
+	return nm_cache_end(known, entry,
+			    nm_cache_begin(known, entry, &test->fake->platform, &limits));
 }
 
 /* Reads for the shortest budget. */
@@ -125,7 +125,7 @@ KNOB(rss_limit, limits.rss_bytes)
 static unsigned count_entries(void)
 {
 	unsigned count = 0;
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
+	for (size_t i = 0; i < NM_CACHE_MOST; i++)
 		count += known->entries[i].pid != 0;
 	return count;
 }
@@ -143,14 +143,14 @@ static void expect_all_served(unsigned processes)
 	assert_non_null(had);
 	for (now = 1; now <= 200 && count < processes; now++) {
 		for (uint32_t i = 0; i < processes; i++) {
-			struct nm_known_entry *entry = ask(FIRST_PID + i);
-			bool holds = entry && nm_known_holds(entry, now * SEC) && !had[i];
+			struct nm_cached_mappings *entry = ask(FIRST_PID + i);
+			bool holds = entry && nm_cache_holds(entry, now * SEC) && !had[i];
 			had[i] |= holds;
 			count += holds;
 		}
 		for (unsigned i = 0; i < 20; i++)
 			(void)read_next(now * SEC);
-		assert_true(nm_known_bytes(known) <= known->bytes_most + 4096);
+		assert_true(nm_cache_bytes(known) <= known->bytes_most + 4096);
 	}
 	free(had);
 	assert_int_equal(count, processes);
@@ -158,7 +158,7 @@ static void expect_all_served(unsigned processes)
 
 TEST(test_more_processes_than_places)
 {
-	expect_all_served(NM_KNOWN_MOST + 100);
+	expect_all_served(NM_CACHE_MOST + 100);
 }
 
 TEST(test_more_than_memory)
@@ -219,7 +219,7 @@ TEST(test_all_threads_gone)
 	uint64_t ticks = 8;
 
 	test->process->state = 'Z';
-	assert_int_equal(nm_known_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid, &ticks),
+	assert_int_equal(nm_cache_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid, &ticks),
 			 -ESRCH);
 	assert_int_equal(tid, 7);
 	assert_int_equal(ticks, 8);
@@ -243,13 +243,13 @@ TEST(test_many_exited_threads)
 	(void)fake_clone(test->fake, FAKE_PID, 900);
 	test->process->state = 'Z';
 	add_exited(100, 119);
-	int directory = nm_known_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks);
+	int directory = nm_cache_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks);
 	assert_int_equal(tid, 900);
 	assert_int_equal(ticks, fake_get(test->fake, 900)->start_ticks);
 	platform->ops->close(platform, directory);
 	add_exited(120, 220);
 	unsigned before = test->fake->calls[FAKE_OPEN];
-	assert_int_equal(nm_known_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks), -ESRCH);
+	assert_int_equal(nm_cache_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks), -ESRCH);
 	assert_in_range(test->fake->calls[FAKE_OPEN] - before, 2, 65);
 }
 
@@ -282,7 +282,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 static void read_for_a_second(uint64_t at_ns)
 {
 	for (uint64_t at = at_ns; at < at_ns + SEC; at = later(at + SEC / 100, known->turn_ns)) {
-		const struct nm_known_entry *entry = nm_known_unread(known, at);
+		const struct nm_cached_mappings *entry = nm_cache_unread(known, at);
 		if (!entry || at < known->turn_ns)
 			continue;
 		test->memory->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
@@ -297,14 +297,14 @@ static unsigned count_hits(uint64_t domain)
 
 	(void)ask(OTHER_PID);
 	(void)read_next(SEC);
-	known->bytes_most = GREEDY_PROCESSES * nm_known_bytes(known);
-	nm_known_clear(known);
+	known->bytes_most = GREEDY_PROCESSES * nm_cache_bytes(known);
+	nm_cache_clear(known);
 	for (uint64_t at = SEC; at <= 120 * SEC; at += SEC) {
 		for (uint32_t i = 0; i < GREEDY_PROCESSES; i++)
-			(void)nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, at, NULL);
-		struct nm_known_entry *entry =
-			nm_known_ask(known, OTHER_PID, TICKS, domain, at, NULL);
-		hits += entry && nm_known_holds(entry, at);
+			(void)nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, at, NULL);
+		struct nm_cached_mappings *entry =
+			nm_cache_ask(known, OTHER_PID, TICKS, domain, at, NULL);
+		hits += entry && nm_cache_holds(entry, at);
 		read_for_a_second(at);
 	}
 	return hits;
@@ -322,15 +322,15 @@ TEST(a_domain_replaces_its_own)
 	unsigned served = 0;
 
 	test->memory->read_ns = SEC / 4;
-	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++) {
-		struct nm_known_entry *entry =
-			nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+	for (uint32_t i = 0; i < NM_CACHE_MOST; i++) {
+		struct nm_cached_mappings *entry =
+			nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
 		served += entry != NULL;
 		if (entry && read_next(SEC) == FIRST_PID + i)
-			(void)nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+			(void)nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
 	}
-	assert_int_equal(served, NM_KNOWN_MOST);
-	assert_int_equal(known->used, NM_KNOWN_MOST / 2);
+	assert_int_equal(served, NM_CACHE_MOST);
+	assert_int_equal(known->used, NM_CACHE_MOST / 2);
 	assert_non_null(ask(OTHER_PID));
 }
 

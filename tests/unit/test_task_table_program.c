@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #include "config/exclusions.h"
-#include "roster_words.h"
+#include "task_table_words.h"
 
 static int begin(void **state)
 {
@@ -31,7 +31,7 @@ static int end(void **state)
 /* The number of the program; -1: awaited; -2: unreadable. */
 static int program_of(uint32_t pid)
 {
-	const struct nm_process *process = nm_roster_process(roster, pid);
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
 	return process->program_state == NM_PROGRAM_READ	 ? (int)process->program
 	       : process->program_state == NM_PROGRAM_UNREADABLE ? -2
 								 : -1;
@@ -71,7 +71,7 @@ WORD(next_name)
 	static unsigned number;
 	const struct nm_task_event renamed = {.kind = NM_TASK_COMM, .pid = 100, .tid = 100};
 	(void)snprintf(fake_get(fake, 100)->comm, 16, "name%u", number++);
-	nm_roster_task_event(roster, &renamed, fake->now_ns);
+	nm_tasks_task_event(tasks, &renamed, fake->now_ns);
 }
 
 /* A program may change its name all the time, but what is known stays until the next query. */
@@ -118,6 +118,6 @@ SCRIPT(the_end_of_a_process_cancels_its_query,
        "set hangs = 1; run 0.5; open_queries = 2; kill 200; fork 100 200; drain; open_queries = 1")
 
 /* end() checks that none is left. */
-SCRIPT(the_roster_closes_its_queries, "set hangs = 1; run 0.5; open_queries = 2")
+SCRIPT(the_table_closes_its_queries, "set hangs = 1; run 0.5; open_queries = 2")
 
 RUN_TESTS()

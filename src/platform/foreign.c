@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct nm_other known[] = {
+static const struct nm_foreign_process known[] = {
 	{"numad", false, "moves the same threads and their memory",
 	 "run one of the two: systemctl disable --now numad"},
 	{"memtierd", true, "moves memory between nodes",
@@ -17,7 +17,8 @@ static const struct nm_other known[] = {
 };
 
 /* Any user may name a program "numad", which needs root to have an effect. */
-static bool has_effect(struct nm_platform *platform, const struct nm_other *other, uint32_t pid)
+static bool has_effect(struct nm_platform *platform, const struct nm_foreign_process *other,
+		       uint32_t pid)
 {
 	uint32_t uid;
 	return other->anyone || (nm_proc_owner_of(platform, pid, &uid) == 0 && uid == 0);
@@ -26,7 +27,7 @@ static bool has_effect(struct nm_platform *platform, const struct nm_other *othe
 struct search {
 	struct nm_platform *platform;
 	unsigned found; /* bits 1 << index in known[] */
-	nm_other_found *report;
+	nm_foreign_found *report;
 	void *context;
 };
 
@@ -52,7 +53,7 @@ static int check_process(void *context, const char *name)
 	return 0;
 }
 
-void nm_others_find(struct nm_platform *platform, nm_other_found *report, void *context)
+void nm_foreign_find(struct nm_platform *platform, nm_foreign_found *report, void *context)
 {
 	struct search search = {.platform = platform, .report = report, .context = context};
 	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", check_process, &search);

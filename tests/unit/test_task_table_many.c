@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/tasks/roster_internal.h"
+#include "../../src/tasks/task_table.h"
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 
 #define PID 1000U
-#define THREADS (4 * NM_ROSTER_LOOKS + 100)
+#define THREADS (4 * NM_TASKS_LOOKS + 100)
 #define SECOND NM_NSEC_PER_SEC
 
 static unsigned looks;
@@ -93,14 +93,14 @@ static const struct nm_platform_ops ops = {
 
 /* ---- */
 
-static struct nm_figures figures[THREADS];
+static struct nm_sampled_thread sampled[THREADS];
 
 /* An interval in which all of them ran; returns how many were examined. */
-static unsigned interval(struct nm_roster *roster)
+static unsigned interval(struct nm_task_table *tasks)
 {
 	looks = 0;
 	now_ns += SECOND;
-	assert_int_equal(nm_roster_update(roster, figures, THREADS, now_ns), 0);
+	assert_int_equal(nm_tasks_update(tasks, sampled, THREADS, now_ns), 0);
 	return looks;
 }
 
@@ -111,34 +111,34 @@ TEST(all_threads_are_examined_in_turn)
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;
-	nm_auto(nm_roster_freep) struct nm_roster *roster = NULL;
+	nm_auto(nm_task_table_freep) struct nm_task_table *tasks = NULL;
 	assert_int_equal(nm_config_default(&config), 0);
 	config->targets.min_cpu_percent = 0;
 	config->targets.min_rss_mb = 1;
 	nm_released_list_new(&memory);
-	nm_roster_new(&platform, topology, config, NULL, memory, &roster);
+	nm_task_table_new(&platform, topology, config, NULL, memory, &tasks);
 	for (uint32_t i = 0; i < THREADS; i++)
-		figures[i] = (struct nm_figures){
-			.tid = PID + i, .pid = PID, .run_samples = 1, .run_share = 0.1};
+		sampled[i] = (struct nm_sampled_thread){
+			.tid = PID + i, .pid = PID, .stats.run_samples = 1, .stats.run_share = 0.1};
 
 	for (unsigned round = 1; round <= 4; round++) {
-		assert_true(interval(roster) <= NM_ROSTER_LOOKS);
-		assert_int_equal(nm_roster_counts(roster).threads_managed, round * NM_ROSTER_LOOKS);
+		assert_true(interval(tasks) <= NM_TASKS_LOOKS);
+		assert_int_equal(nm_tasks_counts(tasks).threads_managed, round * NM_TASKS_LOOKS);
 	}
-	assert_int_equal(interval(roster), THREADS - 4 * NM_ROSTER_LOOKS);
-	assert_int_equal(nm_roster_counts(roster).threads_managed, THREADS);
+	assert_int_equal(interval(tasks), THREADS - 4 * NM_TASKS_LOOKS);
+	assert_int_equal(nm_tasks_counts(tasks).threads_managed, THREADS);
 	for (unsigned round = 0; round < 4; round++)
-		assert_int_equal(interval(roster), 0);
+		assert_int_equal(interval(tasks), 0);
 
 	/* Known data is at least ten seconds old now: as many again, in order. */
 	unsigned again = 0;
 	now_ns += 10 * SECOND;
 	for (unsigned round = 0; round < 4; round++) {
-		assert_int_equal(interval(roster), NM_ROSTER_LOOKS);
+		assert_int_equal(interval(tasks), NM_TASKS_LOOKS);
 		again += looks;
 	}
-	assert_int_equal(interval(roster), THREADS - again);
-	assert_int_equal(nm_roster_counts(roster).threads_managed, THREADS);
+	assert_int_equal(interval(tasks), THREADS - again);
+	assert_int_equal(nm_tasks_counts(tasks).threads_managed, THREADS);
 }
 
 RUN_TESTS()

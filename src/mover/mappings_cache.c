@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "known.h"
+#include "mappings_cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,57 +13,58 @@ static void free_mappings(struct nm_mappings *mappings)
 	free(mappings);
 }
 
-static void empty_entry(struct nm_known_entry *entry)
+static void empty_entry(struct nm_cached_mappings *entry)
 {
 	free_mappings(entry->ready);
 	free_mappings(entry->reading);
-	*entry = (struct nm_known_entry){0};
+	*entry = (struct nm_cached_mappings){0};
 }
 
-void nm_known_init(struct nm_known *known)
+void nm_cache_init(struct nm_mappings_cache *cache)
 {
-	known->bytes_most = NM_KNOWN_BYTES_MOST;
+	cache->bytes_most = NM_CACHE_BYTES_MOST;
 }
 
-void nm_known_clear(struct nm_known *known)
+void nm_cache_clear(struct nm_mappings_cache *cache)
 {
-	for (size_t i = 0; i < known->used; i++)
-		empty_entry(&known->entries[i]);
-	known->used = 0;
+	for (size_t i = 0; i < cache->used; i++)
+		empty_entry(&cache->entries[i]);
+	cache->used = 0;
 }
 
 /* ---- replacing entries ---- */
 
 /* Returns whether the entry took long to read, and is not due yet. Another domain does not replace
  * it, so that it is not read again early. */
-static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
+static bool is_expensive(const struct nm_cached_mappings *entry, uint64_t now_ns)
 {
-	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
+	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_CACHE_AGE_NS;
 }
 
 /* Returns whether the entry was dropped, or has expired without another request. */
-static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
+static bool is_forgotten(const struct nm_cached_mappings *entry, uint64_t now_ns)
 {
 	return entry->dropped || (entry->again_ns != 0 && !entry->reading && !entry->asked &&
-				  now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
+				  now_ns >= entry->again_ns && !nm_cache_holds(entry, now_ns));
 }
 
 /* Returns whether the mappings have been delivered or are no longer needed. */
-static bool may_go(const struct nm_known_entry *entry, uint64_t domain, uint64_t now_ns)
+static bool may_go(const struct nm_cached_mappings *entry, uint64_t domain, uint64_t now_ns)
 {
 	if (is_forgotten(entry, now_ns))
 		return true;
 	return entry->had && !entry->reading &&
-	       (entry->domain == domain || !is_dear(entry, now_ns));
+	       (entry->domain == domain || !is_expensive(entry, now_ns));
 }
 
-static struct nm_known_entry *choose_victim(struct nm_known *known, uint64_t domain,
-					    uint64_t now_ns, const struct nm_known_entry *keep)
+static struct nm_cached_mappings *choose_victim(struct nm_mappings_cache *cache, uint64_t domain,
+						uint64_t now_ns,
+						const struct nm_cached_mappings *keep)
 {
-	struct nm_known_entry *oldest = NULL;
+	struct nm_cached_mappings *oldest = NULL;
 
-	for (size_t i = 0; i < known->used; i++) {
-		struct nm_known_entry *entry = &known->entries[i];
+	for (size_t i = 0; i < cache->used; i++) {
+		struct nm_cached_mappings *entry = &cache->entries[i];
 		if (entry == keep || entry->pid == 0 || !may_go(entry, domain, now_ns))
 			continue;
 		bool own = entry->domain == domain, other = oldest && oldest->domain != domain;
@@ -79,34 +80,36 @@ static size_t bytes_of_one(const struct nm_mappings *mappings)
 	return mappings ? sizeof(*mappings) + mappings->capacity * sizeof(*mappings->items) : 0;
 }
 
-static size_t bytes_of(const struct nm_known_entry *entry)
+static size_t bytes_of(const struct nm_cached_mappings *entry)
 {
 	return bytes_of_one(entry->ready) + bytes_of_one(entry->reading);
 }
 
-size_t nm_known_bytes(const struct nm_known *known)
+size_t nm_cache_bytes(const struct nm_mappings_cache *cache)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < known->used; i++)
-		bytes += bytes_of(&known->entries[i]);
+	for (size_t i = 0; i < cache->used; i++)
+		bytes += bytes_of(&cache->entries[i]);
 	return bytes;
 }
 
-static bool has_memory(const struct nm_known *known, uint64_t domain)
+static bool has_memory(const struct nm_mappings_cache *cache, uint64_t domain)
 {
-	struct nm_quota quota = {.limit = (double)known->bytes_most};
+	struct nm_quota quota = {.limit = (double)cache->bytes_most};
 
-	for (size_t i = 0; i < known->used; i++)
-		nm_quota_count(&quota, domain, known->entries[i].domain,
-			       bytes_of(&known->entries[i]));
+	for (size_t i = 0; i < cache->used; i++)
+		nm_quota_count(&quota, domain, cache->entries[i].domain,
+			       bytes_of(&cache->entries[i]));
 	return nm_quota_permits(&quota, domain);
 }
 
-bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *entry)
+bool nm_cache_has_room(struct nm_mappings_cache *cache, uint64_t now_ns,
+		       const struct nm_cached_mappings *entry)
 {
-	while (!has_memory(known, entry->domain)) {
-		struct nm_known_entry *victim = choose_victim(known, entry->domain, now_ns, entry);
+	while (!has_memory(cache, entry->domain)) {
+		struct nm_cached_mappings *victim =
+			choose_victim(cache, entry->domain, now_ns, entry);
 		if (!victim)
 			return false;
 		empty_entry(victim);
@@ -116,85 +119,85 @@ bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_
 
 /* ---- requests ---- */
 
-static struct nm_known_entry *find_entry(struct nm_known *known, uint32_t pid)
+static struct nm_cached_mappings *find_entry(struct nm_mappings_cache *cache, uint32_t pid)
 {
-	for (size_t i = 0; i < known->used; i++)
-		if (known->entries[i].pid == pid)
-			return &known->entries[i];
+	for (size_t i = 0; i < cache->used; i++)
+		if (cache->entries[i].pid == pid)
+			return &cache->entries[i];
 	return NULL;
 }
 
-static bool has_place(const struct nm_known *known, uint64_t domain)
+static bool has_place(const struct nm_mappings_cache *cache, uint64_t domain)
 {
-	struct nm_quota quota = {.limit = NM_KNOWN_MOST};
+	struct nm_quota quota = {.limit = NM_CACHE_MOST};
 
-	for (size_t i = 0; i < known->used; i++)
-		if (known->entries[i].pid != 0)
-			nm_quota_count(&quota, domain, known->entries[i].domain, 1);
+	for (size_t i = 0; i < cache->used; i++)
+		if (cache->entries[i].pid != 0)
+			nm_quota_count(&quota, domain, cache->entries[i].domain, 1);
 	return nm_quota_permits(&quota, domain);
 }
 
 /* Returns an unused entry, or one whose contents were discarded. */
-static struct nm_known_entry *make_place(struct nm_known *known, uint64_t domain, uint64_t now_ns,
-					 const struct nm_known_entry *keep)
+static struct nm_cached_mappings *make_place(struct nm_mappings_cache *cache, uint64_t domain,
+					     uint64_t now_ns, const struct nm_cached_mappings *keep)
 {
-	struct nm_known_entry *entry;
+	struct nm_cached_mappings *entry;
 
-	if (!has_place(known, domain)) {
-		entry = choose_victim(known, domain, now_ns, keep);
+	if (!has_place(cache, domain)) {
+		entry = choose_victim(cache, domain, now_ns, keep);
 		if (entry)
 			empty_entry(entry);
 		return entry;
 	}
-	entry = find_entry(known, 0);
-	return entry ? entry : &known->entries[known->used++];
+	entry = find_entry(cache, 0);
+	return entry ? entry : &cache->entries[cache->used++];
 }
 
-struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
-				    uint64_t domain, uint64_t now_ns,
-				    const struct nm_known_entry *keep)
+struct nm_cached_mappings *nm_cache_ask(struct nm_mappings_cache *cache, uint32_t pid,
+					uint64_t start_ticks, uint64_t domain, uint64_t now_ns,
+					const struct nm_cached_mappings *keep)
 {
-	struct nm_known_entry *entry = find_entry(known, pid);
+	struct nm_cached_mappings *entry = find_entry(cache, pid);
 
 	if (entry && (entry->start_ticks != start_ticks || entry->dropped)) {
 		if (entry == keep)
 			return NULL; /* the worker is about to discard it */
 		empty_entry(entry);
 	} else if (!entry) {
-		entry = make_place(known, domain, now_ns, keep);
+		entry = make_place(cache, domain, now_ns, keep);
 	}
 	if (!entry)
 		return NULL;
 	if (entry->pid == 0)
-		*entry = (struct nm_known_entry){.pid = pid,
-						 .start_ticks = start_ticks,
-						 .domain = domain,
-						 .wanted_ns = now_ns};
+		*entry = (struct nm_cached_mappings){.pid = pid,
+						     .start_ticks = start_ticks,
+						     .domain = domain,
+						     .wanted_ns = now_ns};
 	entry->asked_ns = now_ns;
 	entry->asked = true;
 	entry->had =
-		nm_known_holds(entry, now_ns) || (entry->error && nm_known_rests(entry, now_ns));
+		nm_cache_holds(entry, now_ns) || (entry->error && nm_cache_rests(entry, now_ns));
 	return entry;
 }
 
-void nm_known_drop(struct nm_known *known, uint32_t pid)
+void nm_cache_drop(struct nm_mappings_cache *cache, uint32_t pid)
 {
-	struct nm_known_entry *entry = find_entry(known, pid);
+	struct nm_cached_mappings *entry = find_entry(cache, pid);
 
 	if (entry)
 		entry->dropped = true;
 }
 
-bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns)
+bool nm_cache_holds(const struct nm_cached_mappings *entry, uint64_t now_ns)
 {
 	uint64_t holds_ns = 2 * (entry->again_ns - entry->ready_ns);
 
-	if (holds_ns > NM_KNOWN_HOLDS_NS)
-		holds_ns = NM_KNOWN_HOLDS_NS;
+	if (holds_ns > NM_CACHE_HOLDS_NS)
+		holds_ns = NM_CACHE_HOLDS_NS;
 	return entry->ready && !entry->dropped && now_ns < entry->ready_ns + holds_ns;
 }
 
-bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns)
+bool nm_cache_rests(const struct nm_cached_mappings *entry, uint64_t now_ns)
 {
 	return !entry->reading && now_ns < entry->again_ns;
 }
@@ -204,9 +207,9 @@ static uint64_t longer(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-void nm_known_lacks(struct nm_known_entry *entry)
+void nm_cache_lacks(struct nm_cached_mappings *entry)
 {
-	uint64_t soon = longer(NM_KNOWN_SOON_NS, entry->ready ? 100 * entry->ready->cost_ns : 0);
+	uint64_t soon = longer(NM_CACHE_SOON_NS, entry->ready ? 100 * entry->ready->cost_ns : 0);
 
 	if (entry->ready_ns + soon < entry->again_ns)
 		entry->again_ns = entry->ready_ns + soon;
@@ -214,65 +217,66 @@ void nm_known_lacks(struct nm_known_entry *entry)
 
 /* ---- reading ---- */
 
-static bool is_due(const struct nm_known_entry *entry, uint64_t now_ns)
+static bool is_due(const struct nm_cached_mappings *entry, uint64_t now_ns)
 {
 	return entry->pid != 0 && (entry->reading || entry->again_ns == 0 ||
 				   (entry->asked && now_ns >= entry->again_ns));
 }
 
-static uint64_t waits_since(const struct nm_known_entry *entry)
+static uint64_t waits_since(const struct nm_cached_mappings *entry)
 {
 	return entry->again_ns ? entry->again_ns : entry->wanted_ns;
 }
 
 /* Returns when a process of this domain was last read; 0: never. */
-static uint64_t domain_read_ns(const struct nm_known *known, uint64_t domain)
+static uint64_t domain_read_ns(const struct nm_mappings_cache *cache, uint64_t domain)
 {
 	uint64_t last_ns = 0;
 
-	for (size_t i = 0; i < known->used; i++)
-		if (known->entries[i].pid != 0 && known->entries[i].domain == domain)
-			last_ns = longer(last_ns, known->entries[i].ready_ns);
+	for (size_t i = 0; i < cache->used; i++)
+		if (cache->entries[i].pid != 0 && cache->entries[i].domain == domain)
+			last_ns = longer(last_ns, cache->entries[i].ready_ns);
 	return last_ns;
 }
 
-static bool is_before(const struct nm_known *known, const struct nm_known_entry *a,
-		      const struct nm_known_entry *b)
+static bool is_before(const struct nm_mappings_cache *cache, const struct nm_cached_mappings *a,
+		      const struct nm_cached_mappings *b)
 {
-	uint64_t a_ns = domain_read_ns(known, a->domain), b_ns = domain_read_ns(known, b->domain);
+	uint64_t a_ns = domain_read_ns(cache, a->domain), b_ns = domain_read_ns(cache, b->domain);
 
 	return a_ns != b_ns ? a_ns < b_ns : waits_since(a) < waits_since(b);
 }
 
-bool nm_known_may_begin(const struct nm_known *known, const struct nm_known_entry *entry)
+bool nm_cache_may_begin(const struct nm_mappings_cache *cache,
+			const struct nm_cached_mappings *entry)
 {
-	for (size_t i = 0; i < known->used; i++)
-		if (known->entries[i].reading)
-			return &known->entries[i] == entry;
+	for (size_t i = 0; i < cache->used; i++)
+		if (cache->entries[i].reading)
+			return &cache->entries[i] == entry;
 	return true;
 }
 
-struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
+struct nm_cached_mappings *nm_cache_unread(struct nm_mappings_cache *cache, uint64_t now_ns)
 {
-	struct nm_known_entry *first = NULL;
+	struct nm_cached_mappings *first = NULL;
 
-	for (size_t i = 0; i < known->used; i++) {
-		struct nm_known_entry *entry = &known->entries[i];
+	for (size_t i = 0; i < cache->used; i++) {
+		struct nm_cached_mappings *entry = &cache->entries[i];
 		if (entry->pid != 0 && is_forgotten(entry, now_ns))
 			empty_entry(entry);
 		if (!is_due(entry, now_ns) || (first && first->reading))
 			continue;
-		if (!first || entry->reading || is_before(known, entry, first))
+		if (!first || entry->reading || is_before(cache, entry, first))
 			first = entry;
 	}
-	while (known->used > 0 && known->entries[known->used - 1].pid == 0)
-		known->used--;
-	if (first && !first->reading && !nm_known_has_room(known, now_ns, first))
+	while (cache->used > 0 && cache->entries[cache->used - 1].pid == 0)
+		cache->used--;
+	if (first && !first->reading && !nm_cache_has_room(cache, now_ns, first))
 		return NULL;
 	return first;
 }
 
-int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+int nm_cache_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		  uint32_t *ret_tid, uint64_t *ret_ticks)
 {
 	struct nm_proc_stat stat;
@@ -294,7 +298,7 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 
 /* The time to read mappings grows with the pages, of which hugetlb memory has few. */
 static int check_size(struct nm_platform *platform, int directory,
-		      const struct nm_known_limits *limits)
+		      const struct nm_cache_limits *limits)
 {
 	struct nm_proc_memory memory;
 
@@ -305,21 +309,21 @@ static int check_size(struct nm_platform *platform, int directory,
 }
 
 /* The size is checked in each turn, because the process may grow. */
-int nm_known_begin(struct nm_known *known, struct nm_known_entry *entry,
-		   struct nm_platform *platform, const struct nm_known_limits *limits)
+int nm_cache_begin(struct nm_mappings_cache *cache, struct nm_cached_mappings *entry,
+		   struct nm_platform *platform, const struct nm_cache_limits *limits)
 {
 	uint32_t tid;
 	uint64_t tid_ticks;
 
 	entry->held_ns = 0;
-	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
+	int directory = nm_cache_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
 	if (directory < 0)
 		return directory;
 	int r = check_size(platform, directory, limits);
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;
-	known->order = (struct nm_mappings_order){
+	cache->order = (struct nm_mappings_order){
 		.budget_ns = limits->budget_ns,
 		.begin = !entry->reading,
 		.move_bound = limits->move_bound,
@@ -327,8 +331,8 @@ int nm_known_begin(struct nm_known *known, struct nm_known_entry *entry,
 	};
 	if (!entry->reading)
 		entry->reading = nm_must(calloc(1, sizeof(*entry->reading)));
-	return platform->ops->mappings_read(platform, (pid_t)tid, tid_ticks, &known->order,
-					    &known->piece, &entry->held_ns);
+	return platform->ops->mappings_read(platform, (pid_t)tid, tid_ticks, &cache->order,
+					    &cache->piece, &entry->held_ns);
 }
 
 /* Releases unused memory, because the mappings are kept for a while. */
@@ -342,12 +346,12 @@ static void shrink(struct nm_mappings *mappings)
 }
 
 /* A worker that has begun to read may have been replaced: it is read from the start. */
-int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r)
+int nm_cache_end(struct nm_mappings_cache *cache, struct nm_cached_mappings *entry, int r)
 {
-	const struct nm_mappings_piece *piece = &known->piece;
+	const struct nm_mappings_piece *piece = &cache->piece;
 	struct nm_mappings *reading = entry->reading;
 
-	if (r == -ESTALE && known->order.begin)
+	if (r == -ESTALE && cache->order.begin)
 		return -EPROTO;
 	if (r == -ESTALE) {
 		free_mappings(NM_TAKE(entry->reading));
@@ -371,28 +375,28 @@ int nm_known_end(struct nm_known *known, struct nm_known_entry *entry, int r)
 	return 0;
 }
 
-void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
+void nm_cache_publish(struct nm_mappings_cache *cache, struct nm_cached_mappings *entry, int result,
 		      uint64_t now_ns)
 {
 	bool refused = result == -EAGAIN && entry->held_ns == 0;
-	known->turn_ns =
-		now_ns + (refused ? NM_KNOWN_REFUSED_NS : NM_KNOWN_TURN_SHARE * entry->held_ns);
+	cache->turn_ns =
+		now_ns + (refused ? NM_CACHE_REFUSED_NS : NM_CACHE_TURN_SHARE * entry->held_ns);
 	if (result == -EAGAIN)
 		return;
 	uint64_t cost = entry->reading ? entry->reading->cost_ns : 0;
 	entry->asked = entry->had = false;
 	entry->error = result;
 	entry->ready_ns = now_ns;
-	entry->again_ns = now_ns + longer(NM_KNOWN_AGE_NS, 100 * cost);
+	entry->again_ns = now_ns + longer(NM_CACHE_AGE_NS, 100 * cost);
 	free_mappings(entry->ready);
 	entry->ready = result == 0 ? NM_TAKE(entry->reading) : NULL;
 	free_mappings(NM_TAKE(entry->reading));
-	known->reads++;
+	cache->reads++;
 }
 
 /* ---- lookup ---- */
 
-const struct nm_mapping *nm_known_find(const struct nm_known_entry *entry, uint64_t address,
+const struct nm_mapping *nm_cache_find(const struct nm_cached_mappings *entry, uint64_t address,
 				       uint64_t bytes)
 {
 	const struct nm_mappings *all = entry->ready;
@@ -404,7 +408,8 @@ const struct nm_mapping *nm_known_find(const struct nm_known_entry *entry, uint6
 	return mapping->start <= address && bytes <= mapping->end - address ? mapping : NULL;
 }
 
-void nm_known_ranges(const struct nm_known_entry *entry, struct nm_range **ret, size_t *ret_count)
+void nm_cache_ranges(const struct nm_cached_mappings *entry, struct nm_range **ret,
+		     size_t *ret_count)
 {
 	const struct nm_mappings *all = entry->ready;
 	struct nm_range *ranges = nm_must(calloc(all->count + 1, sizeof(*ranges)));
