@@ -47,6 +47,7 @@ WORD(event)
 }
 
 KNOB(version, request.version)
+NAMES(version, {"valid", NM_HELPER_VERSION})
 KNOB(act, request.act)
 KNOB(kind, request.kind)
 NAMES(kind, {"clock", NM_EVENT_CLOCK}, {"minor", NM_EVENT_FAULT_MIN}, {"loads", NM_EVENT_MEMORY},
@@ -156,10 +157,7 @@ ACTION(root, SKIP_UNLESS_ROOT())
 
 /* SECURITY: service, helper-socket */
 SCRIPT(malformed_requests_are_refused,
-       "set version = 0; served = EPROTO; set version = 99; served = EPROTO")
-
-/* SECURITY: service, helper-socket */
-SCRIPT(unknown_acts_are_refused,
+       "set version = 0; served = EPROTO; set version = 99; served = EPROTO; set version = valid",
        "set act = 0; served = EINVAL; set act = 3; served = EINVAL; set act = 4294967295",
        "served = EINVAL")
 
@@ -189,7 +187,7 @@ SCRIPT(a_named_pmu_is_roots_choice,
        "served = EINVAL; set period = 1; served < 0")
 
 /* SECURITY: open-event */
-SCRIPT(a_named_event_is_roots_choice,
+SCRIPT(the_helper_reads_the_named_event,
        "event loads 1; set source = event; root; config event; served = EPERM; config empty",
        "served = EPERM; config named; served = ENOENT")
 
