@@ -28,6 +28,7 @@ struct nm_snap_thread {
 	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
 	bool unrestricted;
 	int assigned; /* node to which it is assigned (numa-migrd/assign.h); -1: none */
+	bool rests;   /* it does not compute, so that a wake-up may bring it anywhere at any time */
 	bool yields;  /* it leaves its CPU to any other thread, so that it is no load for them */
 	bool only_watched; /* measured but never moved or moved back */
 	bool left_alone;   /* for this reason only: see struct nm_managed_thread */

@@ -239,6 +239,16 @@ static void end_surplus(struct nm_assignments *assignments, struct nm_snapshot *
 	}
 }
 
+/* A thread that must share its CPU computes with half of it, or with what a crowded machine leaves.
+ */
+static bool computes(const struct nm_assignments *assignments, const struct nm_snap_thread *thread)
+{
+	bool known = thread->stats.main_cpu >= 0 &&
+		     (unsigned)thread->stats.main_cpu < assignments->nr_cpus;
+	bool shares = known && assignments->sharing[thread->stats.main_cpu] > 1;
+	return thread->stats.run_share * fmax(shares ? 2 : 1, assignments->crowding) >= COMPUTES;
+}
+
 void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapshot *snapshot,
 			   const struct nm_config *config)
 {
@@ -258,8 +268,10 @@ void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapsho
 		end_away(assignments, snapshot);
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_assignment *one = find(assignments, snapshot->threads[i].tid);
-		snapshot->threads[i].assigned = one ? one->node : -1;
+		struct nm_snap_thread *thread = &snapshot->threads[i];
+		const struct nm_assignment *one = find(assignments, thread->tid);
+		thread->assigned = one ? one->node : -1;
+		thread->rests = thread->stats.run_share >= 0 && !computes(assignments, thread);
 	}
 }
 
@@ -269,16 +281,6 @@ static bool is_used_there(const struct nm_snap_thread *thread, int node)
 {
 	return thread->stats.access_total > 0 &&
 	       2 * thread->stats.accesses[node] > thread->stats.access_total;
-}
-
-/* A thread that must share its CPU computes with half of it, or with what a crowded machine leaves.
- */
-static bool computes(const struct nm_assignments *assignments, const struct nm_snap_thread *thread)
-{
-	bool known = thread->stats.main_cpu >= 0 &&
-		     (unsigned)thread->stats.main_cpu < assignments->nr_cpus;
-	bool shares = known && assignments->sharing[thread->stats.main_cpu] > 1;
-	return thread->stats.run_share * fmax(shares ? 2 : 1, assignments->crowding) >= COMPUTES;
 }
 
 static bool may_assign(const struct nm_assignments *assignments, const struct nm_snapshot *snapshot,

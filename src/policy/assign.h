@@ -48,7 +48,7 @@ NM_DEFINE_CLEANUP(struct nm_assignments, nm_assignments_free);
  * elsewhere, and ends the surplus on nodes where more threads want a CPU than there are. Of a
  * machine where more threads want a CPU than it has, each node has its share of them. A thread that
  * was taken away sixty times without staying is left alone for 1, 2, 4 … 30 minutes. Sets the
- * snapshot's `assigned`.
+ * snapshot's `assigned` and `rests`.
  */
 void nm_assignments_follow(struct nm_assignments *assignments, struct nm_snapshot *snapshot,
 			   const struct nm_config *config);

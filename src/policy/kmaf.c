@@ -501,8 +501,11 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 {
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
 	nm_autofree uint32_t *tids = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*tids)));
+	/* The paper pins threads. Here a thread that rests could leave at each wake-up, after its
+	 * partners and their pages have come to it. */
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		tids[i] = snapshot->threads[i].tid;
+		if (config->rules.paper || !snapshot->threads[i].rests)
+			tids[i] = snapshot->threads[i].tid;
 	nm_affinity_graph(nm_memory_affinity(memory), tids, snapshot->nr_threads, PARTNERS_MAX,
 			  &graph);
 	int r = nm_kmaf_propose(snapshot, config, graph, seed, ret);

@@ -6,7 +6,8 @@ readonly FILE=/var/lab/readings THREADS=8
 # Each page drains the CPUs that run the program, and an emulated one keeps the others waiting: for ten
 # milliseconds where they never rest, for half of one where they rest nine after each of work. And reading what
 # a process has mapped takes a hundred times what it takes elsewhere.
-readonly RESTS=-r9 PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
+rests=(-r9)
+readonly PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
 # Seconds: of what stays as it is, and of what has to settle.
 still_s=4 span=30
 full && still_s=10 span=120
@@ -23,7 +24,7 @@ huge_split() { awk '$1 == "thp_migration_split" { n = $2 } END { print n + 0 }' 
 # Threads that begin bound stay so where `bound` is set: their owner has pinned them.
 bound=''
 sharers_begin() { # ARGUMENT…
-	sharers "$RESTS" "$@" &
+	sharers "${rests[@]}" "$@" &
 	wait_for_programs $THREADS
 	[[ $bound ]] || release_programs
 }

@@ -42,6 +42,7 @@ struct worker {
 	unsigned from, to;
 	uint64_t address; /* of 32 KiB that it uses, possibly with others; 0: not sampled */
 	double misses;	  /* per instruction */
+	double rests;	  /* share of the time that it sleeps */
 	uint64_t run_ns, delay_ns;
 };
 
@@ -351,10 +352,11 @@ static inline void access_space(const struct worker *worker, unsigned node,
 static inline void work(struct worker *worker, double seconds)
 {
 	const struct fake_thread *thread = fake_get(world.fake, worker->tid);
-	double cpu_s = seconds / workers_on(thread->processor);
+	double could_s = seconds / workers_on(thread->processor);
+	double cpu_s = could_s * (1 - worker->rests);
 	double latency = mean_latency(worker, node_of_cpu(thread->processor));
 	worker->run_ns += (uint64_t)(cpu_s * 1e9);
-	worker->delay_ns += (uint64_t)((seconds - cpu_s) * 1e9);
+	worker->delay_ns += (uint64_t)((seconds - could_s) * 1e9);
 	double instructions = noisy(1e9 * worker->speed * cpu_s * 100 / latency);
 	struct nm_sample sample = {
 		.kind = NM_EVENT_CLOCK,

@@ -100,6 +100,7 @@ KNOB(speed, worker_at(step, U(0))->speed)
 KNOB(memory, worker_at(step, U(0))->memory)
 KNOB(from, worker_at(step, U(0))->from)
 KNOB(to, worker_at(step, U(0))->to)
+KNOB(resting, worker_at(step, U(0))->rests)
 KNOB(cpu, fake_get(world.fake, worker_at(step, U(0))->tid)->processor)
 KNOB(affinity, fake_get(world.fake, U(0))->mask)
 KNOB(rss_kb, fake_get(world.fake, U(0))->rss_kb)
@@ -417,35 +418,51 @@ static inline enum nm_message script_message(const struct step *step)
 
 QUANTITY(entries, count_entries(script_world.from, script_message(step)))
 
-/* Returns whether a condition such as "NAME=value" holds, and the value of the field. */
-static inline bool field_is(const struct nm_entry *entry, const char *wanted,
-			    const char **ret_found)
+/* A condition such as "NAME=value". */
+struct condition {
+	char name[64], relation[3];
+	const char *expected;
+};
+
+static inline struct condition condition_of(const char *text)
 {
-	char name[64], relation[3] = "";
-	const size_t length = strcspn(wanted, "=<>!~");
-	const char *expected = wanted + length;
-	for (size_t i = 0; i < 2 && *expected && strchr("=<>!~", *expected); i++)
-		relation[i] = *expected++;
-	snprintf(name, sizeof(name), "%.*s", (int)length, wanted);
-	*ret_found = field_of(entry, name);
-	if (*expected == '$') {
-		const struct nm_entry *of = *relation == '=' ? script_world.entry : entry;
-		expected = of ? field_of(of, expected + 1) : NULL;
-	}
-	if (!expected)
-		return false;
-	if (!*ret_found)
+	struct condition ret = {.relation = ""};
+	const size_t length = strcspn(text, "=<>!~");
+	ret.expected = text + length;
+	for (size_t i = 0; i < 2 && *ret.expected && strchr("=<>!~", *ret.expected); i++)
+		ret.relation[i] = *ret.expected++;
+	snprintf(ret.name, sizeof(ret.name), "%.*s", (int)length, text);
+	return ret;
+}
+
+/* NULL: there is no such value. */
+static inline bool condition_holds(const struct condition *condition, const char *text)
+{
+	const char *expected = condition->expected;
+	if (!text)
 		return strcmp(expected, "-") == 0;
 	if (strcmp(expected, "*") == 0)
 		return true;
-	if (relation[0] == '~')
-		return strstr(*ret_found, expected) != NULL;
+	if (condition->relation[0] == '~')
+		return strstr(text, expected) != NULL;
 	char *found_end, *expected_end;
-	const double found = strtod(*ret_found, &found_end),
-		     number = strtod(expected, &expected_end);
+	const double found = strtod(text, &found_end), number = strtod(expected, &expected_end);
 	if (*found_end || *expected_end)
-		return (strcmp(*ret_found, expected) == 0) == (relation[0] == '=');
-	return script_compare(found, relation, number);
+		return (strcmp(text, expected) == 0) == (condition->relation[0] == '=');
+	return script_compare(found, condition->relation, number);
+}
+
+/* Returns whether the condition holds, and the value of the field. */
+static inline bool field_is(const struct nm_entry *entry, const char *wanted,
+			    const char **ret_found)
+{
+	struct condition condition = condition_of(wanted);
+	*ret_found = field_of(entry, condition.name);
+	if (*condition.expected == '$') {
+		const struct nm_entry *of = *condition.relation == '=' ? script_world.entry : entry;
+		condition.expected = of ? field_of(of, condition.expected + 1) : NULL;
+	}
+	return condition.expected && condition_holds(&condition, *ret_found);
 }
 
 static inline const struct nm_entry *find_first(const struct step *step)

@@ -90,12 +90,11 @@ static inline ssize_t fake_read_attribute(struct nm_platform *platform, int dire
 static inline int fake_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
 {
 	struct fake *fake = fake_of(platform);
-	for (size_t i = 0; i < FAKE_THREADS; i++)
-		if (fake->threads[i].alive &&
-		    fake->threads[i].identity == fake->open[directory - FAKE_FD_BASE]) {
-			*ret = (struct nm_owner){.uid = fake->threads[i].uid};
-			return 0;
-		}
+	const struct fake_thread *thread = fake_opened(fake, directory);
+	if (thread) {
+		*ret = (struct nm_owner){.uid = thread->uid};
+		return 0;
+	}
 	const struct fake_group *group = fake_open_group(fake, directory);
 	*ret = (struct nm_owner){.uid = group->uid, .others_write = group->others_write};
 	return 0;

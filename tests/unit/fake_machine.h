@@ -73,6 +73,7 @@ struct fake_hook {
 
 struct fake {
 	struct nm_platform platform;
+	void *memory; /* of mover_fixture.h */
 	uint64_t now_ns;
 	uint64_t all, online;	     /* CPUs */
 	uint64_t pool_kb;	     /* huge pages of the machine */
@@ -109,6 +110,16 @@ struct fake {
 static inline struct fake *fake_of(struct nm_platform *platform)
 {
 	return (struct fake *)(void *)platform;
+}
+
+/* Returns the thread of an open directory, or NULL if it has exited. */
+static inline struct fake_thread *fake_opened(struct fake *fake, int fd)
+{
+	for (size_t i = 0; i < FAKE_THREADS; i++)
+		if (fake->threads[i].alive &&
+		    fake->threads[i].identity == fake->open[fd - FAKE_FD_BASE])
+			return &fake->threads[i];
+	return NULL;
 }
 
 /* ---- affinities ---- */

@@ -100,13 +100,25 @@ static inline struct fake_thread *fake_of_path(struct fake *fake, const char *pa
 	return sscanf(path, "proc/%" SCNu32 "%c", &pid, &rest) == 1 ? fake_find(fake, pid) : NULL;
 }
 
+/* Returns the path below the root of one below the directory of a process. */
+static inline const char *fake_below(struct fake *fake, int directory, const char *path,
+				     char buffer[static 64])
+{
+	if (directory == NM_ROOT)
+		return path;
+	const struct fake_thread *process = fake_opened(fake, directory);
+	snprintf(buffer, 64, "proc/%u/%s", process ? process->pid : 0, path);
+	return buffer;
+}
+
 static inline int fake_open_directory(struct nm_platform *platform, int directory, const char *path)
 {
 	struct fake *fake = fake_of(platform);
+	char full[64];
 	int r = fake_enter(fake, FAKE_OPEN);
 	if (r < 0)
 		return r;
-	assert(directory == NM_ROOT);
+	path = fake_below(fake, directory, path, full);
 	const struct fake_thread *thread = fake_of_path(fake, path);
 	int group = fake_group_of_path(fake, path);
 	if (!thread && group < 0)
@@ -296,11 +308,7 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 static inline int fake_write_thread(struct fake *fake, int fd, const char *path, char *text,
 				    size_t size)
 {
-	const struct fake_thread *thread = NULL;
-	for (size_t i = 0; i < FAKE_THREADS; i++)
-		if (fake->threads[i].alive &&
-		    fake->threads[i].identity == fake->open[fd - FAKE_FD_BASE])
-			thread = &fake->threads[i];
+	const struct fake_thread *thread = fake_opened(fake, fd);
 	if (!thread)
 		return -ESRCH;
 	if (strcmp(path, "stat") == 0)
@@ -354,11 +362,11 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 	uint32_t numbers[FAKE_THREADS];
 	size_t count = 0;
 	uint32_t pid = 0;
-	char name[16];
+	char name[16], full[64];
 	int r = fake_enter(fake, FAKE_LIST);
 	if (r < 0)
 		return r;
-	assert(directory == NM_ROOT);
+	path = fake_below(fake, directory, path, full);
 	bool tasks = sscanf(path, "proc/%" SCNu32 "/task", &pid) == 1;
 	for (size_t i = 0; i < FAKE_THREADS; i++) {
 		const struct fake_thread *thread = &fake->threads[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process whose pages are in an array behind the ops table, and a move_pages(2) that behaves like
- * that of the kernel: pages for one node move together, and if one of them cannot be migrated,
+ * The pages of a process of fake_platform.h, and a move_pages(2) that behaves like that of the
+ * kernel: pages for one node move together, and if one of them cannot be migrated,
  * their status is not reported and later pages are not tried. Time advances when a test advances
  * it, or in calls with a duration. A call is answered at once or, if it is deferred, when the mover
  * polls it.
@@ -21,9 +21,10 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
+#include "fake_platform.h"
 #include "mover/mover.h"
-#include "platform/page_jobs.h"
 #include "numa-migrd/proc.h"
+#include "platform/page_jobs.h"
 #include "platform/worker.h"
 
 #define FAKE_PID 42U
@@ -33,12 +34,7 @@
 #define FAKE_HUGE 2097152U
 #define FAKE_PER_HUGE 512U
 #define FAKE_PAGES 8192U
-#define FAKE_DIRECTORY 1000
-#define FAKE_THREAD 1001
-#define FAKE_HELD 2000 /* the directories of processes that hold their lock, by number */
 #define FAKE_NODES 4U
-#define FAKE_FIRST_EXITED 100000U
-#define FAKE_LATER_TICKS 5U /* start time of the other thread after that of the first */
 #define FAKE_TEXT 65536U
 #define FAKE_PIECE 256U /* size of one read of maps and numa_maps */
 
@@ -52,18 +48,14 @@ struct fake_call {
 	uint64_t *ret_held_ns;
 };
 
-struct fake {
-	struct nm_platform platform;
+/* One process after another has these pages. */
+struct memory {
+	struct fake *fake;
+	struct nm_platform_ops ops;
 	struct fake_call call;
 	bool deferred; /* calls are answered by pages_poll */
 	bool begun;    /* a call is in progress */
 	unsigned cancelled;
-	uint64_t now_ns;
-	uint32_t pid;	 /* 0: exited */
-	uint32_t thread; /* that continues after the first has exited; 0: the first is running */
-	size_t exited_threads; /* listed before it */
-	unsigned directories;  /* attempts to open one */
-	uint64_t start_ticks;
 	/* Processes whose jobs take NM_WORKER_DEADLINE_NS, and fail; only the first one of their
 	 * domain, as the client refuses the others. */
 	uint32_t held_from, held_to;
@@ -73,15 +65,12 @@ struct fake {
 	unsigned busy[FAKE_PAGES]; /* number of times it cannot be migrated */
 	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
 	uint64_t barred_nodes; /* by the cpuset, as bits */
-	uint64_t rss_kib;
-	bool many_groups; /* so that its status is too long */
-	unsigned long_statuses;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	struct nm_maps reading;
 	size_t offset, taken; /* of its text and mappings, by the jobs before */
 	uint64_t read_ns;     /* duration of such a read */
 	uint64_t way_ns;      /* duration of the transport both ways */
-	unsigned reads, open_files;
+	unsigned reads;
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
 	uint64_t splits;
@@ -97,62 +86,13 @@ struct fake {
 		hold_reads; /* moves and reads of mappings are not answered while this is set */
 };
 
-static inline struct fake *fake_of(struct nm_platform *platform)
+static inline struct memory *memory_of(struct nm_platform *platform)
 {
-	return NM_CONTAINER_OF(platform, struct fake, platform);
+	return fake_of(platform)->memory;
 }
 
-static inline uint64_t fake_now_ns(struct nm_platform *platform)
-{
-	return fake_of(platform)->now_ns;
-}
-
-static inline int fake_open_directory(struct nm_platform *platform, int directory, const char *path)
-{
-	struct fake *fake = fake_of(platform);
-	char process[32], thread[32];
-
-	snprintf(process, sizeof(process), directory == NM_ROOT ? "proc/%u" : "task/%u", fake->pid);
-	snprintf(thread, sizeof(thread), "task/%u", fake->thread);
-	int r = strcmp(path, process) == 0 ? FAKE_DIRECTORY : -ENOENT;
-	uint32_t pid = 0;
-	if (directory == NM_ROOT && sscanf(path, "proc/%" SCNu32, &pid) == 1 &&
-	    pid >= fake->held_from && pid < fake->held_to)
-		r = FAKE_HELD + (int)(pid - fake->held_from);
-	bool lives = fake->thread && fake->thread != fake->pid;
-	if (directory == FAKE_DIRECTORY && lives && strcmp(path, thread) == 0)
-		r = FAKE_THREAD;
-	fake->open_files += r >= 0;
-	fake->directories++;
-	return r;
-}
-
-static inline int fake_list_directory(struct nm_platform *platform, int directory, const char *path,
-				      nm_name_fn each, void *context)
-{
-	struct fake *fake = fake_of(platform);
-	const uint32_t tids[] = {fake->pid, fake->thread};
-	int r = directory == FAKE_DIRECTORY && strcmp(path, "task") == 0 ? 0 : -ENOENT;
-
-	for (size_t i = 0; i < fake->exited_threads + NM_ARRAY_SIZE(tids) && r == 0; i++) {
-		char name[32];
-		snprintf(name, sizeof(name), "%u",
-			 i < fake->exited_threads ? FAKE_FIRST_EXITED + (unsigned)i
-						  : tids[i - fake->exited_threads]);
-		r = each(context, name);
-	}
-	return r;
-}
-
-static inline void fake_close(struct nm_platform *platform, int fd)
-{
-	struct fake *fake = fake_of(platform);
-
-	(void)fd;
-	fake->open_files--;
-}
-
-static inline int fake_write_machine(struct fake *fake, const char *path, char *text, size_t size)
+static inline int fake_write_machine(struct memory *memory, const char *path, char *text,
+				     size_t size)
 {
 	unsigned node;
 	int length = 0;
@@ -161,70 +101,38 @@ static inline int fake_write_machine(struct fake *fake, const char *path, char *
 		return snprintf(text, size,
 				"Node %u MemTotal: %8" PRIu64 " kB\nNode %u MemFree: %" PRIu64
 				" kB\nNode %u Inactive(file): %" PRIu64 " kB\n",
-				node, fake->total_kib[node], node, fake->free_kib[node], node,
-				fake->idle_kib[node]);
+				node, memory->total_kib[node], node, memory->free_kib[node], node,
+				memory->idle_kib[node]);
 	if (sscanf(path,
 		   "sys/devices/system/node/node%u/hugepages/hugepages-2048kB/free_hugepage%n",
 		   &node, &length) == 1 &&
 	    length)
-		return snprintf(text, size, "%u\n", fake->pool_pages[node]);
+		return snprintf(text, size, "%u\n", memory->pool_pages[node]);
 	if (strcmp(path, "proc/vmstat") == 0)
 		return snprintf(text, size,
 				"nr_free 1\nthp_migration_split %" PRIu64
 				"\npgscan_kswapd %u\npswpout %u\n",
-				fake->splits, fake->calls,
-				fake->swaps_from && fake->calls >= fake->swaps_from ? fake->calls
-										    : 0);
+				memory->splits, memory->calls,
+				memory->swaps_from && memory->calls >= memory->swaps_from
+					? memory->calls
+					: 0);
 	if (strcmp(path, "proc/sys/vm/min_free_kbytes") == 0)
-		return snprintf(text, size, "%" PRIu64 "\n", fake->min_free_kib);
+		return snprintf(text, size, "%" PRIu64 "\n", memory->min_free_kib);
 	if (strcmp(path, "proc/buddyinfo") != 0)
 		return -ENOENT;
 	for (node = 0; node < FAKE_NODES; node++)
 		length += snprintf(text + length, size - (size_t)length,
 				   "Node %u, zone   Normal %6u 2 3 4 5 6 7 8 9 %u 0 \n", node, 1,
-				   fake->huge_blocks[node]);
+				   memory->huge_blocks[node]);
 	return length;
 }
 
-static inline uint64_t fake_start(const struct fake *fake, bool thread)
+static inline ssize_t memory_read_file(struct nm_platform *platform, int directory,
+				       const char *path, char *buffer, size_t size)
 {
-	return fake->start_ticks + (thread ? FAKE_LATER_TICKS : 0);
-}
-
-static inline int fake_write_process(struct fake *fake, int directory, const char *path, char *text,
-				     size_t size)
-{
-	char state = fake->thread && directory == FAKE_DIRECTORY ? 'Z' : 'S';
-	uint32_t pid = directory >= FAKE_HELD ? fake->held_from + (uint32_t)directory - FAKE_HELD
-					      : fake->pid;
-
-	if (fake->pid == 0)
-		return -ESRCH;
-	if (strcmp(path, "stat") == 0)
-		return snprintf(text, size,
-				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
-				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-				pid, state, fake_start(fake, directory == FAKE_THREAD));
-	if (strcmp(path, "statm") == 0)
-		return snprintf(text, size, "99999 %" PRIu64 " 0 1 0 9 0\n", fake->rss_kib / 4);
-	return -ENOENT;
-}
-
-static inline ssize_t fake_read_file(struct nm_platform *platform, int directory, const char *path,
-				     char *buffer, size_t size)
-{
-	struct fake *fake = fake_of(platform);
-
-	int r = directory == NM_ROOT ? fake_write_machine(fake, path, buffer, size)
-				     : fake_write_process(fake, directory, path, buffer, size);
-	return r;
-}
-
-static inline int fake_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
-{
-	(void)platform, (void)directory;
-	*ret = (struct nm_owner){.uid = 7};
-	return 0;
+	int r = directory == NM_ROOT ? fake_write_machine(memory_of(platform), path, buffer, size)
+				     : -ENOENT;
+	return r != -ENOENT ? r : fake_read_file(platform, directory, path, buffer, size);
 }
 
 static inline size_t fake_index(uint64_t address)
@@ -233,74 +141,75 @@ static inline size_t fake_index(uint64_t address)
 }
 
 /* Returns 0 if the pages of the number can be queried and moved, or an error. */
-static inline int fake_owner_error(const struct fake *fake, pid_t tid, uint64_t start_ticks)
+static inline int fake_owner_error(const struct memory *memory)
 {
-	if (fake->thread && (uint32_t)tid == fake->pid)
+	const struct fake_thread *thread = fake_find(memory->fake, (uint32_t)memory->call.tid);
+
+	if (thread && thread->state == 'Z')
 		return -EINVAL;
-	if (start_ticks != fake_start(fake, fake->thread))
-		return -ESRCH;
-	return (uint32_t)tid == (fake->thread ? fake->thread : fake->pid) ? 0 : -ESRCH;
+	return thread && thread->start_ticks == memory->call.start_ticks ? 0 : -ESRCH;
 }
 
 static inline int fake_where(void *context, unsigned count, const uint64_t *addresses, int *ret)
 {
-	struct fake *fake = context;
-	int r = fake_owner_error(fake, fake->call.tid, fake->call.start_ticks);
+	struct memory *memory = context;
+	int r = fake_owner_error(memory);
 
-	fake->searched += count;
+	memory->searched += count;
 
 	if (r == 0)
-		r = fake->where_error;
+		r = memory->where_error;
 	for (unsigned i = 0; i < count && r == 0; i++) {
 		size_t page = fake_index(addresses[i]);
-		ret[i] = page < FAKE_PAGES ? fake->node[page] : -EFAULT;
+		ret[i] = page < FAKE_PAGES ? memory->node[page] : -EFAULT;
 	}
 	return r;
 }
 
 /* All of a transparent huge page moves with any part of it. */
-static inline void fake_migrate(struct fake *fake, size_t page, int node)
+static inline void fake_migrate(struct memory *memory, size_t page, int node)
 {
-	size_t first = fake->whole[page / FAKE_PER_HUGE] ? page - page % FAKE_PER_HUGE : page;
-	size_t count = first == page && !fake->whole[page / FAKE_PER_HUGE] ? 1 : FAKE_PER_HUGE;
+	size_t first = memory->whole[page / FAKE_PER_HUGE] ? page - page % FAKE_PER_HUGE : page;
+	size_t count = first == page && !memory->whole[page / FAKE_PER_HUGE] ? 1 : FAKE_PER_HUGE;
 
 	for (size_t i = first; i < first + count; i++)
-		if (fake->node[i] >= 0)
-			fake->node[i] = node;
+		if (memory->node[i] >= 0)
+			memory->node[i] = node;
 }
 
 /* Migrates the queued pages; returns the number that failed. */
-static inline unsigned fake_flush(struct fake *fake, const size_t *queued, unsigned count, int node)
+static inline unsigned fake_flush(struct memory *memory, const size_t *queued, unsigned count,
+				  int node)
 {
 	unsigned failed = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		if (fake->busy[queued[i]]) {
-			fake->busy[queued[i]]--;
+		if (memory->busy[queued[i]]) {
+			memory->busy[queued[i]]--;
 			failed++;
 		} else {
-			fake_migrate(fake, queued[i], node);
+			fake_migrate(memory, queued[i], node);
 		}
 	}
 	return failed;
 }
 
-static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *addresses,
-			    const int *nodes, int *statuses)
+static inline int fake_move_pages(struct memory *memory, unsigned count, const uint64_t *addresses,
+				  const int *nodes, int *statuses)
 {
 	size_t queued[4096];
 	unsigned start = 0, length = 0, failed;
 
 	for (unsigned i = 0; i <= count; i++) {
 		size_t page = i < count ? fake_index(addresses[i]) : 0;
-		bool barred = i < count && fake->barred_nodes >> nodes[i] & 1;
+		bool barred = i < count && memory->barred_nodes >> nodes[i] & 1;
 		bool joins = i < count && length > 0 && nodes[i] == nodes[start];
-		int error = i == count		   ? 0
-			    : page >= FAKE_PAGES   ? -EFAULT
-			    : fake->node[page] < 0 ? fake->node[page]
-						   : fake->add_error[page];
+		int error = i == count		     ? 0
+			    : page >= FAKE_PAGES     ? -EFAULT
+			    : memory->node[page] < 0 ? memory->node[page]
+						     : memory->add_error[page];
 		if (length > 0 && (!joins || error)) {
-			failed = fake_flush(fake, queued, length, nodes[start]);
+			failed = fake_flush(memory, queued, length, nodes[start]);
 			if (failed)
 				return (int)(failed + count - i);
 			for (unsigned j = start; j < i; j++)
@@ -325,87 +234,88 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 static inline int fake_round_move(void *context, unsigned count, const uint64_t *addresses,
 				  const int *nodes, int *statuses, uint64_t *ret_held_ns)
 {
-	struct fake *fake = context;
+	struct memory *memory = context;
 
-	fake->calls++;
-	if (count > fake->largest)
-		fake->largest = count;
-	*ret_held_ns = fake->call_ns + fake->page_ns * count;
-	fake->now_ns += *ret_held_ns;
-	int r = fake_owner_error(fake, fake->call.tid, fake->call.start_ticks);
+	memory->calls++;
+	if (count > memory->largest)
+		memory->largest = count;
+	*ret_held_ns = memory->call_ns + memory->page_ns * count;
+	memory->fake->now_ns += *ret_held_ns;
+	int r = fake_owner_error(memory);
 	if (r == 0)
-		r = fake->call_error;
-	return r == 0 ? fake_move(fake, count, addresses, nodes, statuses) : r;
+		r = memory->call_error;
+	return r == 0 ? fake_move_pages(memory, count, addresses, nodes, statuses) : r;
 }
 
 static inline bool fake_has_time(void *context)
 {
-	const struct fake *fake = context;
+	const struct memory *memory = context;
 
-	return fake->call.kind != FAKE_RANGES || fake->searched < fake->found_most;
+	return memory->call.kind != FAKE_RANGES || memory->searched < memory->found_most;
 }
 
 /* Adds the next piece of a file, and ends the file after the last one. */
-static inline int fake_read_piece(struct fake *fake)
+static inline int fake_read_piece(struct memory *memory)
 {
-	const char *text = fake->reading.described ? fake->numa_maps : fake->maps;
-	size_t length = strnlen(text + fake->offset, FAKE_PIECE);
-	int r = nm_maps_add(&fake->reading, text + fake->offset, length);
+	const char *text = memory->reading.described ? memory->numa_maps : memory->maps;
+	size_t length = strnlen(text + memory->offset, FAKE_PIECE);
+	int r = nm_maps_add(&memory->reading, text + memory->offset, length);
 
-	fake->offset += length;
-	fake->reads++;
-	fake->now_ns += fake->read_ns;
+	memory->offset += length;
+	memory->reads++;
+	memory->fake->now_ns += memory->read_ns;
 	if (length > 0)
 		return r;
-	nm_maps_end_file(&fake->reading);
-	fake->offset = 0;
+	nm_maps_end_file(&memory->reading);
+	memory->offset = 0;
 	return 0;
 }
 
-static inline int fake_perform_mappings(struct fake *fake, const struct nm_mappings_order *order,
+static inline int fake_perform_mappings(struct memory *memory,
+					const struct nm_mappings_order *order,
 					struct nm_mappings_piece *ret, uint64_t *ret_held_ns)
 {
 	const struct nm_maps_rules rules = {.move_bound = order->move_bound,
 					    .move_shared = order->move_shared};
-	uint64_t began_ns = fake->now_ns;
-	int r = fake->maps_error ? fake->maps_error
-				 : fake_owner_error(fake, fake->call.tid, fake->call.start_ticks);
+	uint64_t began_ns = memory->fake->now_ns;
+	int r = memory->maps_error ? memory->maps_error : fake_owner_error(memory);
 
 	if (order->begin) {
-		nm_maps_clear(&fake->reading);
-		fake->offset = fake->taken = 0;
+		nm_maps_clear(&memory->reading);
+		memory->offset = memory->taken = 0;
 	}
 	if (r < 0)
 		return r;
 	do
-		r = fake_read_piece(fake);
-	while (r == 0 && !fake->reading.complete && fake->now_ns - began_ns < order->budget_ns);
-	*ret_held_ns = fake->now_ns - began_ns;
-	fake->now_ns += fake->way_ns;
-	(void)nm_mappings_take(&fake->reading, &rules, &fake->taken, ret);
+		r = fake_read_piece(memory);
+	while (r == 0 && !memory->reading.complete &&
+	       memory->fake->now_ns - began_ns < order->budget_ns);
+	*ret_held_ns = memory->fake->now_ns - began_ns;
+	memory->fake->now_ns += memory->way_ns;
+	(void)nm_mappings_take(&memory->reading, &rules, &memory->taken, ret);
 	return r;
 }
 
-static inline int fake_perform(struct fake *fake)
+static inline int fake_perform(struct memory *memory)
 {
-	const struct nm_page_calls calls = {fake_where, fake_round_move, fake_has_time, fake};
-	const struct fake_call *call = &fake->call;
+	const struct nm_page_calls calls = {fake_where, fake_round_move, fake_has_time, memory};
+	const struct fake_call *call = &memory->call;
 
-	fake->searched = 0;
-	if ((uint32_t)call->tid >= fake->held_from && (uint32_t)call->tid < fake->held_to) {
-		if (fake->held_jobs++ > 0)
+	memory->searched = 0;
+	if ((uint32_t)call->tid >= memory->held_from && (uint32_t)call->tid < memory->held_to) {
+		if (memory->held_jobs++ > 0)
 			return -EALREADY;
-		fake->now_ns += NM_WORKER_DEADLINE_NS;
+		memory->fake->now_ns += NM_WORKER_DEADLINE_NS;
 		return -ETIMEDOUT;
 	}
 	if (call->kind == FAKE_MAPPINGS)
-		return fake_perform_mappings(fake, call->order, call->ret, call->ret_held_ns);
+		return fake_perform_mappings(memory, call->order, call->ret, call->ret_held_ns);
 	if (call->kind == FAKE_UNITS) {
 		assert_true(nm_units_order_is_valid(call->order));
 		return nm_units_move(call->order, &calls, call->ret);
 	}
 	assert_true(nm_ranges_order_is_valid(call->order));
-	fake->finds++;
+	memory->finds++;
 	return nm_ranges_move(call->order, &calls, call->ret);
 }
 
@@ -413,38 +323,38 @@ static inline int fake_perform(struct fake *fake)
 
 static inline int fake_begin(struct nm_platform *platform, struct fake_call call)
 {
-	struct fake *fake = fake_of(platform);
+	struct memory *memory = memory_of(platform);
 
-	assert_false(fake->begun);
-	fake->call = call;
-	fake->begun = fake->deferred;
-	return fake->deferred ? NM_CALL_BEGUN : fake_perform(fake);
+	assert_false(memory->begun);
+	memory->call = call;
+	memory->begun = memory->deferred;
+	return memory->deferred ? NM_CALL_BEGUN : fake_perform(memory);
 }
 
-static inline bool fake_holds(const struct fake *fake)
+static inline bool fake_holds(const struct memory *memory)
 {
-	return fake->call.kind == FAKE_MAPPINGS ? fake->hold_reads : fake->hold_calls;
+	return memory->call.kind == FAKE_MAPPINGS ? memory->hold_reads : memory->hold_calls;
 }
 
 static inline bool fake_pages_poll(struct nm_platform *platform, int *ret)
 {
-	struct fake *fake = fake_of(platform);
+	struct memory *memory = memory_of(platform);
 
-	assert_true(fake->begun);
-	if (fake_holds(fake))
+	assert_true(memory->begun);
+	if (fake_holds(memory))
 		return false;
-	fake->begun = false;
-	*ret = fake_perform(fake);
+	memory->begun = false;
+	*ret = fake_perform(memory);
 	return true;
 }
 
 static inline void fake_pages_cancel(struct nm_platform *platform)
 {
-	struct fake *fake = fake_of(platform);
+	struct memory *memory = memory_of(platform);
 
-	assert_true(fake->begun);
-	fake->begun = false;
-	fake->cancelled++;
+	assert_true(memory->begun);
+	memory->begun = false;
+	memory->cancelled++;
 }
 
 static inline int fake_mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
@@ -469,49 +379,36 @@ static inline int fake_ranges_move(struct nm_platform *platform, pid_t tid, uint
 			  (struct fake_call){FAKE_RANGES, tid, start_ticks, order, ret, NULL});
 }
 
-static inline void fake_free(struct nm_platform *platform)
-{
-	nm_maps_clear(&fake_of(platform)->reading);
-	free(fake_of(platform));
-}
-
 /* ---- actions of a test ---- */
 
-/* All pages are small, on node 0, in one mapping with default policy. */
-static inline struct fake *fake_new(void)
+/* A process whose pages are small, on node 0, in one mapping with default policy. */
+static inline struct memory *memory_new(struct fake *fake)
 {
-	static const struct nm_platform_ops ops = {
-		.now_ns = fake_now_ns,
-		.open_directory = fake_open_directory,
-		.list_directory = fake_list_directory,
-		.mappings_read = fake_mappings_read,
-		.read_file = fake_read_file,
-		.owner = fake_owner,
-		.close = fake_close,
-		.units_move = fake_units_move,
-		.ranges_move = fake_ranges_move,
-		.pages_poll = fake_pages_poll,
-		.pages_cancel = fake_pages_cancel,
-	};
-	struct fake *fake = calloc(1, sizeof(*fake));
+	struct memory *memory = calloc(1, sizeof(*memory));
 
-	if (!fake)
+	if (!memory)
 		abort();
-	fake->platform = (struct nm_platform){.ops = &ops, .free = fake_free};
-	fake->pid = FAKE_PID;
-	fake->start_ticks = FAKE_TICKS;
-	fake->now_ns = 1000 * NM_NSEC_PER_SEC;
-	fake->found_most = UINT32_MAX;
+	memory->fake = fake;
+	memory->ops = *fake->platform.ops;
+	memory->ops.read_file = memory_read_file;
+	memory->ops.mappings_read = fake_mappings_read;
+	memory->ops.units_move = fake_units_move;
+	memory->ops.ranges_move = fake_ranges_move;
+	memory->ops.pages_poll = fake_pages_poll;
+	memory->ops.pages_cancel = fake_pages_cancel;
+	fake->platform.ops = &memory->ops;
+	fake->memory = memory;
+	memory->found_most = UINT32_MAX;
 	for (unsigned i = 0; i < FAKE_NODES; i++) {
-		fake->total_kib[i] = 1 << 20;
-		fake->free_kib[i] = 1 << 19;
-		fake->huge_blocks[i] = 100;
+		memory->total_kib[i] = 1 << 20;
+		memory->free_kib[i] = 1 << 19;
+		memory->huge_blocks[i] = 100;
 	}
-	snprintf(fake->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
+	snprintf(memory->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 		 FAKE_BASE, FAKE_BASE + FAKE_PAGES * FAKE_SMALL);
-	snprintf(fake->numa_maps, FAKE_TEXT,
+	snprintf(memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default anon=9 N0=9 kernelpagesize_kB=4\n", FAKE_BASE);
-	return fake;
+	return memory;
 }
 
 static inline struct nm_page_batch *fake_batch(size_t count)
@@ -532,11 +429,11 @@ static inline struct nm_page_batch *fake_batch(size_t count)
 }
 
 /* Runs the mover until it waits for time to pass or for a held call. */
-static inline void fake_work(struct fake *fake, struct nm_mover *mover)
+static inline void fake_work(struct memory *memory, struct nm_mover *mover)
 {
 	do
 		nm_mover_work(mover);
-	while (fake->begun && !fake_holds(fake));
+	while (memory->begun && !fake_holds(memory));
 }
 
 /* Returns a finished batch of either kind, or NULL. */
@@ -548,35 +445,37 @@ static inline struct nm_page_batch *fake_done(struct nm_mover *mover)
 }
 
 /* As fake_done(), after fake_work(). */
-static inline struct nm_page_batch *fake_collect(struct fake *fake, struct nm_mover *mover)
+static inline struct nm_page_batch *fake_collect(struct memory *memory, struct nm_mover *mover)
 {
-	fake_work(fake, mover);
+	fake_work(memory, mover);
 	return fake_done(mover);
 }
 
-static inline void fake_pass_ms(struct fake *fake, struct nm_mover *mover, uint64_t ms)
+static inline void fake_pass_ms(struct memory *memory, struct nm_mover *mover, uint64_t ms)
 {
-	fake->now_ns += ms * NM_NSEC_PER_MSEC;
-	fake_work(fake, mover);
+	fake_sleep(memory->fake, (unsigned)ms);
+	fake_work(memory, mover);
 }
 
 /* Runs the mover until its next move, which is held. */
-static inline void fake_hold(struct fake *fake, struct nm_mover *mover)
+static inline void fake_hold(struct memory *memory, struct nm_mover *mover)
 {
-	fake->hold_calls = true;
-	fake_work(fake, mover);
-	assert_true(fake->begun && fake_holds(fake));
+	memory->hold_calls = true;
+	fake_work(memory, mover);
+	assert_true(memory->begun && fake_holds(memory));
 }
 
-static inline void fake_release(struct fake *fake)
+static inline void fake_release(struct memory *memory)
 {
-	fake->hold_calls = fake->hold_reads = false;
+	memory->hold_calls = memory->hold_reads = false;
 }
 
 /* ---- a mover on the fake ---- */
 
 struct test {
 	struct fake *fake;
+	struct fake_thread *process;
+	struct memory *memory;
 	struct nm_topology *topology;
 	struct nm_config *config;
 	struct nm_mover *mover;
@@ -586,7 +485,11 @@ static inline int set_up(void **state)
 {
 	struct test *test = calloc(1, sizeof(*test));
 
-	test->fake = fake_new();
+	test->fake = fake_new(8);
+	test->memory = memory_new(test->fake);
+	test->process = fake_process(test->fake, FAKE_PID, 1);
+	test->process->rss_kb = 0;
+	test->process->start_ticks = FAKE_TICKS;
 	test->topology = machine_topology(FAKE_NODES, 8);
 	if (!test->topology || nm_config_default(&test->config) < 0)
 		return -1;
@@ -600,13 +503,21 @@ static inline int tear_down(void **state)
 	struct test *test = *state;
 
 	nm_mover_free(test->mover);
-	int left_open = test->fake ? (int)test->fake->open_files : 0;
-	if (test->fake)
-		nm_platform_free(&test->fake->platform);
+	unsigned left_open = fake_open_fds(test->fake);
+	nm_maps_clear(&test->memory->reading);
+	nm_platform_free(&test->fake->platform);
+	free(test->memory);
 	nm_topology_free(test->topology);
 	nm_config_free(test->config);
 	free(test);
 	return left_open ? -1 : 0;
+}
+
+/* Another process with this number has the pages. */
+static inline void renumber(struct test *test, uint32_t pid, uint64_t start_ticks)
+{
+	test->process->pid = test->process->tid = pid;
+	test->process->start_ticks = start_ticks;
 }
 
 /* Moves N pages to node 1 and checks the total. */
@@ -614,15 +525,15 @@ static inline void assert_moved(struct test *test, unsigned wanted)
 {
 	unsigned count = 0;
 
-	fake_work(test->fake, test->mover);
+	fake_work(test->memory, test->mover);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		count += test->fake->node[page] == 1;
+		count += test->memory->node[page] == 1;
 	assert_int_equal(count, wanted);
 }
 
 static inline void start(struct test *test)
 {
-	test->fake->deferred = true;
+	test->memory->deferred = true;
 	if (!test->mover)
 		nm_mover_new(&test->fake->platform, test->topology, test->config, &test->mover);
 }
@@ -631,7 +542,7 @@ static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch 
 {
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	struct nm_page_batch *done = fake_collect(test->fake, test->mover);
+	struct nm_page_batch *done = fake_collect(test->memory, test->mover);
 	assert_ptr_equal(done, batch);
 	return done;
 }
@@ -660,7 +571,7 @@ static inline struct nm_page_batch *begin_held(struct test *test)
 
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_hold(test->fake, test->mover);
+	fake_hold(test->memory, test->mover);
 	return batch;
 }
 

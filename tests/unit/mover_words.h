@@ -179,11 +179,11 @@ static inline void expect_done(const struct step *step)
 }
 
 ACTION(done, expect_done(step))
-ACTION(work, fake_work(mover_test->fake, mover_test->mover))
+ACTION(work, fake_work(mover_test->memory, mover_test->mover))
 
 WORD(collect)
 {
-	fake_work(mover_test->fake, mover_test->mover);
+	fake_work(mover_test->memory, mover_test->mover);
 	expect_done(step);
 }
 
@@ -193,9 +193,9 @@ WORD(run)
 	word_collect(step);
 }
 
-ACTION(hold, fake_hold(mover_test->fake, mover_test->mover))
-ACTION(release, fake_release(mover_test->fake))
-ACTION(pass_ms, fake_pass_ms(mover_test->fake, mover_test->mover, (uint64_t)N(0)))
+ACTION(hold, fake_hold(mover_test->memory, mover_test->mover))
+ACTION(release, fake_release(mover_test->memory))
+ACTION(pass_ms, fake_pass_ms(mover_test->memory, mover_test->mover, (uint64_t)N(0)))
 ACTION(drop, nm_mover_drop(mover_test->mover, FAKE_PID, step_has(step, "bulk")))
 ACTION(configure, nm_mover_configure(mover_test->mover, mover_test->topology, mover_test->config))
 QUANTITY(waiting, nm_mover_counts(mover_test->mover).waiting)
@@ -224,7 +224,7 @@ WORD(put)
 	const bool absent = step_has(step, "absent");
 	const unsigned last = step->nr_numbers > (absent ? 1 : 2) ? U(1) : U(0);
 	for (unsigned i = U(0); i <= last; i++)
-		mover_test->fake->node[i] =
+		mover_test->memory->node[i] =
 			absent ? -ENOENT : (int)step->number[step->nr_numbers - 1];
 }
 
@@ -233,35 +233,42 @@ static inline unsigned count_pages(const struct step *step)
 	const bool ranged = step->nr_numbers > 1;
 	unsigned count = 0;
 	for (unsigned i = ranged ? U(1) : 0; i <= (ranged ? U(2) : FAKE_PAGES - 1); i++)
-		count += mover_test->fake->node[i] == (int)N(0);
+		count += mover_test->memory->node[i] == (int)N(0);
 	return count;
 }
 
 /* pages node1, or pages node1 0-99 */
 QUANTITY(pages, count_pages(step))
-KNOB(page_error, mover_test->fake->add_error[U(0)])
-KNOB(busy, mover_test->fake->busy[U(0)])
-KNOB(whole, mover_test->fake->whole[U(0)])
-KNOB(process, mover_test->fake->pid)
-KNOB(process_ticks, mover_test->fake->start_ticks)
-KNOB(rss_kib, mover_test->fake->rss_kib)
-KNOB(other_thread, mover_test->fake->thread)
-KNOB(barred_nodes, mover_test->fake->barred_nodes)
-KNOB(call_error, mover_test->fake->call_error)
-KNOB(where_error, mover_test->fake->where_error)
-KNOB(call_ns, mover_test->fake->call_ns)
-KNOB(page_ns, mover_test->fake->page_ns)
-KNOB(read_ns, mover_test->fake->read_ns)
-KNOB(hold_reads, mover_test->fake->hold_reads)
-KNOB(free_kib, mover_test->fake->free_kib[U(0)])
-KNOB(idle_kib, mover_test->fake->idle_kib[U(0)])
-KNOB(huge_blocks, mover_test->fake->huge_blocks[U(0)])
-KNOB(pool_pages, mover_test->fake->pool_pages[U(0)])
-KNOB(splits, mover_test->fake->splits)
-QUANTITY(calls, mover_test->fake->calls)
-QUANTITY(reads, mover_test->fake->reads)
-QUANTITY(largest, mover_test->fake->largest)
-QUANTITY(begun, mover_test->fake->begun)
-QUANTITY(cancelled, mover_test->fake->cancelled)
+KNOB(page_error, mover_test->memory->add_error[U(0)])
+KNOB(busy, mover_test->memory->busy[U(0)])
+KNOB(whole, mover_test->memory->whole[U(0)])
+ACTION(kill, fake_kill(mover_test->fake, FAKE_PID))
+
+/* Its first thread has exited, and another one continues. */
+WORD(leave_thread)
+{
+	(void)fake_clone(mover_test->fake, FAKE_PID, U(0));
+	mover_test->process->state = 'Z';
+}
+
+KNOB(process_ticks, mover_test->process->start_ticks)
+KNOB(rss_kib, mover_test->process->rss_kb)
+KNOB(barred_nodes, mover_test->memory->barred_nodes)
+KNOB(call_error, mover_test->memory->call_error)
+KNOB(where_error, mover_test->memory->where_error)
+KNOB(call_ns, mover_test->memory->call_ns)
+KNOB(page_ns, mover_test->memory->page_ns)
+KNOB(read_ns, mover_test->memory->read_ns)
+KNOB(hold_reads, mover_test->memory->hold_reads)
+KNOB(free_kib, mover_test->memory->free_kib[U(0)])
+KNOB(idle_kib, mover_test->memory->idle_kib[U(0)])
+KNOB(huge_blocks, mover_test->memory->huge_blocks[U(0)])
+KNOB(pool_pages, mover_test->memory->pool_pages[U(0)])
+KNOB(splits, mover_test->memory->splits)
+QUANTITY(calls, mover_test->memory->calls)
+QUANTITY(reads, mover_test->memory->reads)
+QUANTITY(largest, mover_test->memory->largest)
+QUANTITY(begun, mover_test->memory->begun)
+QUANTITY(cancelled, mover_test->memory->cancelled)
 
 #endif

@@ -4,87 +4,151 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include <stdint.h>
-
 #include <fcntl.h>
+#include <inttypes.h>
 
 #include "../../src/platform/pmu.h"
+#include "../support/script.h"
 #include "fixture.h"
 #include "numa-migrd/base.h"
 #include "platform/event.h"
 
-#define DEVICES "sys/bus/event_source/devices/"
-
-struct machine_files {
+static struct files {
 	char root[FIXTURE_PATH / 4];
 	int fd;
 	struct nm_event_selection selection;
+	char named[64];
 	struct nm_event_list list;
-};
+} files;
 
 static int set_up(void **state)
 {
-	struct machine_files *f = calloc(1, sizeof(*f));
-
-	fixture_make(f->root, sizeof(f->root));
-	f->fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f->selection.load_latency = 30;
-	*state = f;
-	return f->fd < 0;
+	(void)state;
+	files = (struct files){.selection.load_latency = 30};
+	fixture_make(files.root, sizeof(files.root));
+	files.fd = open(files.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return files.fd < 0;
 }
 
 static int tear_down(void **state)
 {
-	struct machine_files *f = *state;
-
-	close(f->fd);
-	fixture_remove(f->root);
-	free(f);
+	(void)state;
+	close(files.fd);
+	fixture_remove(files.root);
 	return 0;
 }
 
-static void device(struct machine_files *f, const char *file, const char *text)
+static void device(const char *file, const char *text)
 {
-	char path[FIXTURE_PATH / 2];
-
-	snprintf(path, sizeof(path), DEVICES "%s", file);
-	fixture_file(f->root, path, text);
+	char path[FIXTURE_PATH / 2], line[200];
+	snprintf(path, sizeof(path), "sys/bus/event_source/devices/%s", file);
+	snprintf(line, sizeof(line), "%s\n", text);
+	fixture_file(files.root, path, line);
 }
 
-static void cpu(struct machine_files *f, const char *vendor, unsigned family, unsigned model)
+/* device numalab/type 24: a file of a PMU */
+ACTION(device, device(step->word[0], step->word[1]))
+
+static void processor(const char *vendor, unsigned family, unsigned model)
 {
 	char text[256];
-
 	snprintf(text, sizeof(text),
 		 "processor\t: 0\nvendor_id\t: %s\ncpu family\t: %u\nmodel\t\t: %u\n", vendor,
 		 family, model);
-	fixture_file(f->root, "proc/cpuinfo", text);
-	device(f, "cpu/type", "4\n");
+	fixture_file(files.root, "proc/cpuinfo", text);
 }
 
-static void numalab(struct machine_files *f)
+/* processor AuthenticAMD 25 17: without a PMU; cpu GenuineIntel 6 85: with one */
+ACTION(processor, processor(step->word[0], U(0), U(1)))
+ACTION(cpu, processor(step->word[0], U(0), U(1)); device("cpu/type", "4"))
+
+static void numalab(void)
 {
-	device(f, "numalab/type", "24\n");
-	device(f, "numalab/format/period", "config:0-31\n");
-	device(f, "numalab/format/odd", "config1:0-3,8,60-63\n");
-	device(f, "numalab/events/all", "period=0x10,odd=3\n");
+	device("numalab/type", "24");
+	device("numalab/format/period", "config:0-31");
+	device("numalab/format/odd", "config1:0-3,8,60-63");
+	device("numalab/events/all", "period=0x10,odd=3");
 }
 
-static int read_list(struct machine_files *f, enum nm_memory_source source)
+ACTION(numalab, numalab())
+KNOB(load_latency, files.selection.load_latency)
+
+static const char *named(const char *name)
 {
-	f->selection.source = source;
-	return nm_event_list_read(f->fd, &f->selection, NM_EVENT_KIND_MAX, &f->list);
+	snprintf(files.named, sizeof(files.named), "%s", name);
+	return files.named;
 }
 
-static unsigned count(const struct machine_files *f, enum nm_event_kind kind)
+ACTION(named_pmu, files.selection.pmu = named(step->word[0]))
+ACTION(named_event, files.selection.event = step->count ? named(step->word[0]) : NULL)
+NAMES(read, {"none", NM_MEMORY_NONE}, {"pebs", NM_MEMORY_PEBS}, {"ibs", NM_MEMORY_IBS},
+      {"spe", NM_MEMORY_SPE}, {"pmu", NM_MEMORY_PMU}, {"event", NM_MEMORY_EVENT})
+
+static int read_list(const struct step *step)
 {
-	unsigned found = 0;
-
-	for (unsigned i = 0; i < f->list.count; i++)
-		if (f->list.words[i].kind == kind)
-			assert_int_equal(f->list.words[i].index, found++);
-	return found;
+	files.selection.source = (enum nm_memory_source)script_value(step, "read", step->word[0]);
+	return nm_event_list_read(files.fd, &files.selection, NM_EVENT_KIND_MAX, &files.list);
 }
+
+/* read pebs; refused pmu = EINVAL */
+ACTION(read, if (read_list(step) < 0) script_fail(step, "it was refused"))
+QUANTITY(refused, read_list(step))
+TEXT(table, files.list.table)
+TEXT(objection, nm_event_named_check(files.fd, files.selection.event))
+
+static const char *const kinds[NM_EVENT_KIND_MAX] = {
+	[NM_EVENT_MEMORY] = "loads",
+	[NM_EVENT_STORE] = "stores",
+	[NM_EVENT_DRAM] = "dram",
+	[NM_EVENT_FLOPS] = "flops",
+	[NM_EVENT_INSTRUCTIONS] = "instructions",
+};
+
+/* "loads 1 stores 1": how many events of each kind the list has, in its order. */
+static const char *counts(void)
+{
+	static char text[200];
+	size_t length = 0;
+	text[0] = '\0';
+	for (unsigned i = 0, first = 0; i < files.list.count; i++) {
+		const struct nm_event_word *word = &files.list.words[i];
+		assert_int_equal(word->index, i - first);
+		if (i + 1 < files.list.count && files.list.words[i + 1].kind == word->kind)
+			continue;
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s %u",
+					   length ? " " : "", kinds[word->kind], i + 1 - first);
+		first = i + 1;
+	}
+	return text;
+}
+
+TEXT(counts, counts())
+
+/* "loads type 4 config 1cd 1e 0 precise": all of an event but its name; the remark is not
+ * compared. */
+static const char *print_word(unsigned i)
+{
+	static char text[300];
+	const struct nm_event_word *word = &files.list.words[i];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	assert_true(i < files.list.count);
+	(void)fprintf(out, "%s type %u config %" PRIx64 " %" PRIx64 " %" PRIx64, kinds[word->kind],
+		      word->type, word->config, word->config1, word->config2);
+	if (word->period)
+		(void)fprintf(out, " period %" PRIu64, word->period);
+	if (word->period_multiple != 1)
+		(void)fprintf(out, " times %u", word->period_multiple);
+	if (word->unit)
+		(void)fprintf(out, " unit %u", word->unit);
+	(void)fprintf(out, "%s%s%s%s%s%s", word->precise ? " precise" : "",
+		      word->aux_leader ? " leader" : "", word->user_only ? " user" : "",
+		      word->remote ? " remote" : "", word->aux ? " aux" : "",
+		      word->unencoded ? " unencoded" : "");
+	(void)fclose(out);
+	return text;
+}
+
+TEXT(word, print_word(U(0)))
 
 /* ---- terms ---- */
 
@@ -105,13 +169,11 @@ TEST(terms_become_words)
 		{"numalab/config=7,config1=8,config2=9/", 7, 8, 9, 0},
 		{"plain/config=1,period=1000/", 1, 0, 0, 1000},
 	};
-	struct machine_files *f = *state;
-
-	numalab(f);
-	device(f, "plain/type", "25\n");
+	numalab();
+	device("plain/type", "25");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		struct nm_event_word word = {.kind = NM_EVENT_MEMORY};
-		assert_int_equal(nm_pmu_parse(f->fd, cases[i].text, &word), 0);
+		assert_int_equal(nm_pmu_parse(files.fd, cases[i].text, &word), 0);
 		assert_int_equal(word.config, cases[i].config);
 		assert_int_equal(word.config1, cases[i].config1);
 		assert_int_equal(word.config2, cases[i].config2);
@@ -143,210 +205,108 @@ TEST(strange_terms_are_refused)
 		"numalab/recursive/",
 		"numalab/period=99999999999999999999/",
 	};
-	struct machine_files *f = *state;
-
-	numalab(f);
-	device(f, "numalab/format/broken", "config7:0-3\n");
-	device(f, "numalab/format/bits", "config:5-64\n");
-	device(f, "numalab/events/recursive", "recursive\n");
+	numalab();
+	device("numalab/format/broken", "config7:0-3");
+	device("numalab/format/bits", "config:5-64");
+	device("numalab/events/recursive", "recursive");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
 		struct nm_event_word word = {.config = 77};
-		if (nm_pmu_parse(f->fd, texts[i], &word) != -EINVAL)
+		if (nm_pmu_parse(files.fd, texts[i], &word) != -EINVAL)
 			fail_msg("%s was taken", texts[i]);
 		assert_int_equal(word.config, 77);
 	}
 	struct nm_event_word word = {0};
-	assert_int_equal(nm_pmu_parse(f->fd, "nothere/x=1/", &word), -ENOENT);
+	assert_int_equal(nm_pmu_parse(files.fd, "nothere/x=1/", &word), -ENOENT);
 }
 
 /* ---- machines ---- */
 
-TEST(a_machine_with_software_events_only)
-{
-	struct machine_files *f = *state;
-
-	for (int source = 0; source < NM_MEMORY_PMU; source++) {
-		assert_int_equal(read_list(f, (enum nm_memory_source)source), 0);
-		assert_string_equal(f->list.table, "generic");
-		assert_int_equal(count(f, NM_EVENT_MEMORY), 0);
-		assert_int_equal(f->list.count, 2); /* the kernel may know these by name */
-	}
-	assert_int_equal(read_list(f, NM_MEMORY_PMU), -EINVAL);
-	f->selection.pmu = "numalab/period=1/";
-	assert_int_equal(read_list(f, NM_MEMORY_PMU), -ENOENT);
-}
+/* The kernel may know two of them by name. */
+SCRIPT(a_machine_with_software_events_only,
+       "read none; table = generic; counts = instructions 1 dram 1; read pebs; table = generic",
+       "counts = instructions 1 dram 1; read ibs; table = generic; counts = instructions 1 dram 1",
+       "read spe; table = generic; counts = instructions 1 dram 1; refused pmu = EINVAL",
+       "named_pmu numalab/period=1/; refused pmu = ENOENT")
 
 /* A guest whose CPU is known but has no PMU would refuse each event. */
-TEST(a_cpu_without_a_pmu)
-{
-	struct machine_files *f = *state;
+SCRIPT(a_cpu_without_a_pmu, "processor AuthenticAMD 25 17; read pebs; table = zen4; counts = ")
 
-	fixture_file(f->root, "proc/cpuinfo",
-		     "vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\n");
-	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
-	assert_string_equal(f->list.table, "zen4");
-	assert_int_equal(f->list.count, 0);
-}
-
-TEST(pebs_of_skylake)
-{
-	struct machine_files *f = *state;
-
-	cpu(f, "GenuineIntel", 6, 85);
-	f->selection.load_latency = 77;
-	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
-	assert_string_equal(f->list.table, "skx");
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
-	assert_int_equal(count(f, NM_EVENT_STORE), 1);
-	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
-	assert_int_equal(count(f, NM_EVENT_FLOPS), 5);
-	assert_int_equal(count(f, NM_EVENT_DRAM), 2);
-	assert_int_equal(f->list.words[0].config, 0x1cd);
-	assert_int_equal(f->list.words[0].config1, 77);
-	assert_true(f->list.words[0].precise && !f->list.words[0].aux_leader);
-	assert_int_equal(read_list(f, NM_MEMORY_NONE), 0);
-	assert_int_equal(f->list.count, 8);
-}
+SCRIPT(pebs_of_skylake, "cpu GenuineIntel 6 85; set load_latency = 77; read pebs; table = skx",
+       "counts = loads 1 stores 1 instructions 1 flops 5 dram 2",
+       "word 0 = loads type 4 config 1cd 4d 0 precise user",
+       "word 1 = stores type 4 config 82d0 0 0 precise user",
+       "word 2 = instructions type 4 config c0 0 0 unit 1 user",
+       "word 3 = flops type 4 config 3c7 0 0 unit 1 user; read none",
+       "counts = instructions 1 flops 5 dram 2")
 
 TEST(one_kind_alone_is_encoded)
 {
-	struct machine_files *f = *state;
-
-	cpu(f, "GenuineIntel", 6, 85);
-	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
-	const struct nm_event_list all = f->list;
-	assert_int_equal(nm_event_list_read(f->fd, &f->selection, NM_EVENT_FLOPS, &f->list), 0);
-	assert_int_equal(f->list.count, all.count);
+	processor("GenuineIntel", 6, 85);
+	device("cpu/type", "4");
+	files.selection.source = NM_MEMORY_PEBS;
+	assert_int_equal(
+		nm_event_list_read(files.fd, &files.selection, NM_EVENT_KIND_MAX, &files.list), 0);
+	const struct nm_event_list all = files.list;
+	assert_int_equal(
+		nm_event_list_read(files.fd, &files.selection, NM_EVENT_FLOPS, &files.list), 0);
+	assert_int_equal(files.list.count, all.count);
 	for (unsigned i = 0; i < all.count; i++) {
-		const struct nm_event_word *word = &f->list.words[i];
+		const struct nm_event_word *word = &files.list.words[i];
 		assert_int_equal(word->kind, all.words[i].kind);
 		assert_int_equal(word->index, all.words[i].index);
 		assert_int_equal(word->unencoded, word->kind != NM_EVENT_FLOPS);
 		assert_false(all.words[i].unencoded);
 	}
-	assert_int_equal(f->list.words[3].config, all.words[3].config);
+	assert_int_equal(files.list.words[3].config, all.words[3].config);
 }
 
-TEST(sapphire_rapids_has_a_leader)
-{
-	struct machine_files *f = *state;
+#define AUX_EVENT "device cpu/events/mem-loads-aux event=0x03,umask=0x82; "
 
-	cpu(f, "GenuineIntel", 6, 143);
-	device(f, "cpu/events/mem-loads-aux", "event=0x03,umask=0x82\n");
-	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
-	for (unsigned i = 0; i < f->list.count; i++)
-		assert_int_equal(f->list.words[i].aux_leader,
-				 f->list.words[i].kind == NM_EVENT_MEMORY);
-}
+SCRIPT(sapphire_rapids_has_a_leader, "cpu GenuineIntel 6 143", AUX_EVENT "read pebs",
+       "word 0 = loads type 4 config 1cd 1e 0 precise leader user",
+       "word 1 = stores type 4 config 2cd 0 0 precise user",
+       "word 2 = instructions type 4 config c0 0 0 unit 1 user")
 
-TEST(an_unknown_cpu_by_the_kernels_names)
-{
-	struct machine_files *f = *state;
+SCRIPT(an_unknown_cpu_by_the_kernels_names,
+       "cpu GenuineIntel 6 250; device cpu/format/event config:0-7",
+       "device cpu/format/umask config:8-15; device cpu/format/ldlat config1:0-15",
+       "device cpu/events/mem-loads event=0xcd,umask=0x1,ldlat=3",
+       "device cpu/events/mem-stores event=0xcd,umask=0x2; read pebs; table = generic",
+       "counts = loads 1 stores 1 instructions 1 dram 1",
+       "word 0 = loads type 4 config 1cd 1e 0 precise user",
+       "word 1 = stores type 4 config 2cd 0 0 precise user",
+       AUX_EVENT "read pebs; word 0 = loads type 4 config 1cd 1e 0 precise leader user",
+       "word 1 = stores type 4 config 2cd 0 0 precise user")
 
-	cpu(f, "GenuineIntel", 6, 250);
-	device(f, "cpu/format/event", "config:0-7\n");
-	device(f, "cpu/format/umask", "config:8-15\n");
-	device(f, "cpu/format/ldlat", "config1:0-15\n");
-	device(f, "cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3\n");
-	device(f, "cpu/events/mem-stores", "event=0xcd,umask=0x2\n");
-	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
-	assert_string_equal(f->list.table, "generic");
-	assert_int_equal(f->list.words[0].config, 0x1cd);
-	assert_int_equal(f->list.words[0].config1, 30);
-	assert_int_equal(f->list.words[1].config, 0x2cd);
-	assert_true(f->list.words[0].precise && f->list.words[1].precise);
-	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
-	assert_false(f->list.words[0].aux_leader);
-	device(f, "cpu/events/mem-loads-aux", "event=0x3,umask=0x82\n");
-	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
-	assert_true(f->list.words[0].aux_leader && !f->list.words[1].aux_leader);
-}
+#define IBS                                                                                        \
+	"cpu AuthenticAMD 25 17; device ibs_op/type 11; device ibs_op/format/cnt_ctl config:19; "
 
-static void ibs(struct machine_files *f)
-{
-	cpu(f, "AuthenticAMD", 0x19, 0x11);
-	device(f, "ibs_op/type", "11\n");
-	device(f, "ibs_op/format/cnt_ctl", "config:19\n");
-}
+/* Any exclude bit would be refused unless the PMU can filter. */
+SCRIPT(ibs_follows_kernel_support,
+       IBS "set load_latency = 500; read ibs; counts = loads 1 instructions 1 flops 1 dram 2",
+       "word 0 = loads type 11 config 80000 0 0 times 16",
+       "device ibs_op/format/l3missonly config:16; read ibs",
+       "word 0 = loads type 11 config 90000 0 0 times 16; device ibs_op/format/ldlat config1:0-11",
+       "device ibs_op/format/swfilt config2:0; read ibs",
+       "word 0 = loads type 11 config 80000 1f4 1 times 16 user; set load_latency = 60000",
+       "read ibs; word 0 = loads type 11 config 80000 800 1 times 16 user; set load_latency = 127",
+       "read ibs; word 0 = loads type 11 config 80000 0 1 times 16 user",
+       "counts = loads 1 instructions 1 flops 1 dram 2")
 
-TEST(ibs_follows_kernel_support)
-{
-	struct machine_files *f = *state;
+#define SPE                                                                                        \
+	"device arm_spe_0/type 9; device arm_spe_0/format/ts_enable config:0; "                    \
+	"device arm_spe_0/format/pa_enable config:1; device arm_spe_0/format/jitter config:16; "   \
+	"device arm_spe_0/format/load_filter config:33; "                                          \
+	"device arm_spe_0/format/store_filter config:34; "                                         \
+	"device arm_spe_0/format/min_latency config2:0-11; "
 
-	ibs(f);
-	f->selection.load_latency = 500;
-	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
-	const struct nm_event_word *word = &f->list.words[0];
-	assert_int_equal(word->type, 11);
-	assert_int_equal(word->config, 1 << 19);
-	assert_int_equal(word->config1 | word->config2, 0);
-	assert_int_equal(word->period_multiple, 16);
-	assert_false(word->user_only); /* any exclude bit would be refused */
-
-	device(f, "ibs_op/format/l3missonly", "config:16\n");
-	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
-	assert_int_equal(f->list.words[0].config, 1 << 19 | 1 << 16);
-
-	device(f, "ibs_op/format/ldlat", "config1:0-11\n");
-	device(f, "ibs_op/format/swfilt", "config2:0\n");
-	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
-	assert_int_equal(f->list.words[0].config, 1 << 19);
-	assert_int_equal(f->list.words[0].config1, 500);
-	assert_int_equal(f->list.words[0].config2, 1);
-	assert_true(f->list.words[0].user_only);
-
-	f->selection.load_latency = 60000;
-	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
-	assert_int_equal(f->list.words[0].config1, 2048);
-	f->selection.load_latency = 127;
-	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
-	assert_int_equal(f->list.words[0].config1, 0);
-	assert_int_equal(count(f, NM_EVENT_FLOPS), 1);
-}
-
-static void spe(struct machine_files *f, unsigned pmu, const char *type)
-{
-	static const struct {
-		const char *term, *format;
-	} formats[] = {
-		{"ts_enable", "config:0\n"},	 {"pa_enable", "config:1\n"},
-		{"jitter", "config:16\n"},	 {"load_filter", "config:33\n"},
-		{"store_filter", "config:34\n"}, {"min_latency", "config2:0-11\n"},
-	};
-	char file[64];
-
-	snprintf(file, sizeof(file), "arm_spe_%u/type", pmu);
-	device(f, file, type);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(formats); i++) {
-		snprintf(file, sizeof(file), "arm_spe_%u/format/%s", pmu, formats[i].term);
-		device(f, file, formats[i].format);
-	}
-}
-
-TEST(spe_follows_kernel_support)
-{
-	struct machine_files *f = *state;
-
-	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 0);
-	spe(f, 0, "9\n");
-	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
-	const struct nm_event_word *word = &f->list.words[0];
-	assert_int_equal(word->type, 9);
-	assert_int_equal(word->config, 0x600010003);
-	assert_int_equal(word->config2, 30);
-	assert_true(word->aux && word->user_only);
-	assert_false(word->precise || word->unit);
-	f->selection.load_latency = 60000;
-	device(f, "arm_spe_1/type", "10\n"); /* cores of another kind, without filters */
-	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 2);
-	assert_int_equal(f->list.words[0].config2, 4095);
-	assert_int_equal(f->list.words[1].type, 10);
-	assert_int_equal(f->list.words[1].config | f->list.words[1].config2, 0);
-}
+/* Cores of another kind have no filters. */
+SCRIPT(spe_follows_kernel_support, "read spe; counts = instructions 1 dram 1",
+       SPE "read spe; counts = loads 1 instructions 1 dram 1",
+       "word 0 = loads type 9 config 600010003 0 1e user aux; set load_latency = 60000",
+       "device arm_spe_1/type 10; read spe; counts = loads 2 instructions 1 dram 1",
+       "word 0 = loads type 9 config 600010003 0 fff user aux",
+       "word 1 = loads type 10 config 0 0 0 user aux")
 
 TEST(spe_records_context_switches)
 {
@@ -363,77 +323,31 @@ TEST(spe_records_context_switches)
 	assert_int_equal(attr.sample_period, 0x40000);
 }
 
-TEST(a_named_pmu)
-{
-	struct machine_files *f = *state;
+SCRIPT(a_named_pmu,
+       "numalab; named_pmu numalab/odd,config=97/; read pmu; word 0 = loads type 24 config 61 1 0")
 
-	numalab(f);
-	f->selection.pmu = "numalab/odd,config=97/";
-	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
-	assert_int_equal(f->list.words[0].kind, NM_EVENT_MEMORY);
-	assert_int_equal(f->list.words[0].config, 97);
-	assert_false(f->list.words[0].user_only || f->list.words[0].precise);
-}
+/* Amounts that the PMU counts replace those of the CPU's table; the others, near and far memory,
+ * stay. */
+SCRIPT(a_named_pmu_that_counts,
+       "cpu AuthenticAMD 25 17; device bus/type 25; device bus/format/event config:0-7",
+       "device bus/events/instructions event=1,period=10007; device bus/events/flops event=2",
+       "named_pmu bus/period=97/; read pmu; counts = loads 1 instructions 1 flops 1 dram 2",
+       "word 0 = loads type 25 config 0 0 0 period 97",
+       "word 1 = instructions type 25 config 1 0 0 period 10007 unit 1",
+       "word 2 = flops type 25 config 2 0 0 unit 1; device bus/events/cache-misses event=3",
+       "read pmu; counts = loads 1 instructions 1 flops 1 dram 1",
+       "word 3 = dram type 25 config 3 0 0 unit 64; read none",
+       "counts = instructions 1 flops 1 dram 2")
 
-/* Amounts that the PMU counts replace those of the CPU's table; the others stay. */
-TEST(a_named_pmu_that_counts)
-{
-	struct machine_files *f = *state;
-
-	cpu(f, "AuthenticAMD", 0x19, 0x11);
-	device(f, "bus/type", "25\n");
-	device(f, "bus/format/event", "config:0-7\n");
-	device(f, "bus/events/instructions", "event=1,period=10007\n");
-	device(f, "bus/events/flops", "event=2\n");
-	f->selection.pmu = "bus/period=97/";
-	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
-	assert_int_equal(f->list.words[0].period, 97);
-	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
-	assert_int_equal(f->list.words[1].kind, NM_EVENT_INSTRUCTIONS);
-	assert_int_equal(f->list.words[1].type, 25);
-	assert_int_equal(f->list.words[1].config, 1);
-	assert_int_equal(f->list.words[1].period, 10007);
-	assert_int_equal(f->list.words[1].unit, 1);
-	assert_int_equal(count(f, NM_EVENT_FLOPS), 1);
-	assert_int_equal(f->list.words[2].config, 2);
-	assert_int_equal(count(f, NM_EVENT_DRAM), 2); /* near and far, of the table */
-	device(f, "bus/events/cache-misses", "event=3\n");
-	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
-	assert_int_equal(count(f, NM_EVENT_DRAM), 1);
-	assert_int_equal(f->list.words[3].unit, 64);
-	assert_int_equal(read_list(f, NM_MEMORY_NONE), 0);
-	assert_int_equal(count(f, NM_EVENT_DRAM), 2);
-}
-
-TEST(a_named_event)
-{
-	struct machine_files *f = *state;
-
-	f->selection.event = "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=99";
-	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOENT); /* no PMU */
-	cpu(f, "GenuineIntel", 6, 143);
-	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
-	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
-	assert_int_equal(count(f, NM_EVENT_STORE), 0);
-	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
-	assert_int_equal(f->list.words[0].config, 0x1cd);
-	assert_int_equal(f->list.words[0].config1, 99);
-	assert_false(f->list.words[0].aux_leader);
-	device(f, "cpu/events/mem-loads-aux", "event=0x03,umask=0x82\n");
-	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
-	assert_true(f->list.words[0].aux_leader);
-	f->selection.event = "MEM_LOAD_RETIRED:L3_MISS";
-	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
-	assert_false(f->list.words[0].aux_leader);
-	assert_null(nm_event_named_check(f->fd, f->selection.event));
-	f->selection.event = "skx::MEM_LOAD_RETIRED:L3_MISS";
-	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOPKG);
-	assert_string_equal(nm_event_named_check(f->fd, f->selection.event),
-			    "an event of another PMU");
-	f->selection.event = NULL;
-	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOPKG);
-}
+/* Without a PMU there are no events. */
+SCRIPT(a_named_event, "named_event MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=99; refused event = ENOENT",
+       "cpu GenuineIntel 6 143; read event; counts = loads 1 instructions 1 flops 5 dram 2",
+       "word 0 = loads type 4 config 1cd 63 0 precise user", AUX_EVENT "",
+       "read event; word 0 = loads type 4 config 1cd 63 0 precise leader user",
+       "named_event MEM_LOAD_RETIRED:L3_MISS; read event",
+       "word 0 = loads type 4 config 20d1 0 0 precise user; objection = none",
+       "named_event skx::MEM_LOAD_RETIRED:L3_MISS; refused event = ENOPKG",
+       "objection = an event of another PMU; named_event; refused event = ENOPKG")
 
 /* ---- attributes ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The privileged operations on a /proc of the test, and the client of the protocol. */
-#define SET_UP helper_fixture_setup
+#define SET_UP set_up
 #define TEAR_DOWN helper_fixture_teardown
 #include "../support/test.h"
 
@@ -10,12 +10,26 @@
 #include <sys/socket.h>
 
 #include "../../src/platform/privileged.h"
+#include "../support/script.h"
 #include "helper_fixture.h"
 
-static int serve(struct helper_fixture *f, struct nm_helper_request request)
+static struct helper_fixture *f;
+static struct nm_helper_request request;
+
+static int set_up(void **state)
+{
+	int r = helper_fixture_setup(state);
+	f = *state;
+	request = helper_fixture_balancing(1);
+	return r;
+}
+
+/* ---- words ---- */
+
+static int serve(struct nm_helper_request asked)
 {
 	struct nm_event_fds fds = {-2, -2};
-	int r = nm_helper_serve(&f->context, &request, &fds);
+	int r = nm_helper_serve(&f->context, &asked, &fds);
 
 	if (fds.event >= 0)
 		close(fds.event);
@@ -25,354 +39,239 @@ static int serve(struct helper_fixture *f, struct nm_helper_request request)
 	return r;
 }
 
-static const char *sysctl(const struct helper_fixture *f)
+/* event clock 10000000: the kind and period of the request */
+WORD(event)
 {
-	return fixture_read(f->root, SYSCTL);
+	request = helper_fixture_event(
+		(enum nm_event_kind)script_value(step, "kind", step->word[0]), (uint64_t)N(0));
 }
 
-static const char *saved(const struct helper_fixture *f)
+KNOB(version, request.version)
+KNOB(act, request.act)
+KNOB(kind, request.kind)
+NAMES(kind, {"clock", NM_EVENT_CLOCK}, {"minor", NM_EVENT_FAULT_MIN}, {"loads", NM_EVENT_MEMORY},
+      {"none", NM_EVENT_KIND_MAX})
+KNOB(cpu, request.cpu)
+KNOB(source, request.source)
+NAMES(source, {"pebs", NM_MEMORY_PEBS}, {"pmu", NM_MEMORY_PMU}, {"event", NM_MEMORY_EVENT},
+      {"unknown", NM_MEMORY_SOURCE_MAX})
+KNOB(load_latency, request.load_latency)
+KNOB(index, request.index)
+NAMES(index, {"beyond", NM_EVENT_LIST_MAX})
+KNOB(period, request.period)
+QUANTITY(served, serve(request))
+QUANTITY(balancing, serve(helper_fixture_balancing((int)N(0))))
+QUANTITY(restored, nm_helper_restore(&f->context))
+
+/* Content of files of the test, without the end of the line. */
+static const char *content(const char *path)
 {
-	return fixture_read(f->root, "run/numa_balancing");
+	static char text[256];
+	snprintf(text, sizeof(text), "%s", fixture_read(f->root, path));
+	text[strcspn(text, "\n")] = '\0';
+	return *text ? text : NULL;
 }
+
+TEXT(sysctl, content(SYSCTL))
+TEXT(saved, content("run/numa_balancing"))
+TEXT(bait, content("bait"))
+
+/* file run/numa_balancing 0 1: a file of one line */
+WORD(file)
+{
+	char line[300];
+	snprintf(line, sizeof(line), "%s\n", strchr(step_rest(step), ' ') + 1);
+	fixture_file(f->root, step->word[0], line);
+}
+
+WORD(kernel)
+{
+	char line[16];
+	snprintf(line, sizeof(line), "%u\n", U(0));
+	fixture_file(f->root, SYSCTL, line);
+}
+
+WORD(without_kernel)
+{
+	char path[FIXTURE_PATH];
+	snprintf(path, sizeof(path), "%s/" SYSCTL, f->root);
+	assert_int_equal(unlink(path), 0);
+}
+
+#define MOVES_PAGES "threads: { policy = \"none\"; };\npages: { policy = \"exclusivity\"; "
+
+static const struct {
+	const char *name, *text;
+} configurations[] = {
+	{"empty", ""},
+	{"balancing", CONFIG_BALANCING},
+	{"nonsense", CONFIG_BALANCING "nonsense = 1;\n"},
+	{"no-injection", "sampling = { inject = \"none\"; };\n"},
+	{"event", "parameters: { sampling: { event = \"numalab/period=97/\"; }; };\n"},
+	{"named", "parameters: { sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; }; };\n"},
+	{"manage-only", "pages: { numa_balancing = \"manage\"; };\n"},
+	{"pages-only", MOVES_PAGES "};\n"},
+	{"manage", MOVES_PAGES "numa_balancing = \"manage\"; };\n"},
+};
+
+/* config balancing: of these; config none: there is no file */
+WORD(config)
+{
+	(void)remove(f->config);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(configurations); i++)
+		if (strcmp(configurations[i].name, step->word[0]) == 0)
+			fixture_file(f->root, "numa-migrd.conf", configurations[i].text);
+}
+
+ACTION(no_path, f->context.config.path = NULL)
+ACTION(mode, assert_int_equal(chmod(f->config, (mode_t)strtoul(step->word[0], NULL, 8)), 0))
+ACTION(owner, assert_int_equal(chown(f->config, U(0), U(1)), 0))
+ACTION(fifo, assert_int_equal(mkfifo(f->config, 0600), 0))
+ACTION(folder, assert_int_equal(mkdir(f->config, 0700), 0))
+
+static void link_to(const char *name, const char *path)
+{
+	char target[FIXTURE_PATH];
+	snprintf(target, sizeof(target), "%s/%s", f->root, name);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+WORD(link)
+{
+	fixture_file(f->root, "real.conf", CONFIG_BALANCING);
+	link_to("real.conf", f->config);
+}
+
+WORD(link_state)
+{
+	fixture_directory(f->root, "run");
+	link_to("bait", f->state);
+}
+
+ACTION(root, SKIP_UNLESS_ROOT())
+
+#define REFUSED "balancing 1 = EPERM; sysctl = 0; saved = none"
 
 /* ---- requests ---- */
 
 /* SECURITY: service, helper-socket */
-TEST(malformed_requests_are_refused)
-{
-	struct nm_helper_request request = helper_fixture_balancing(1);
+SCRIPT(malformed_requests_are_refused,
+       "set version = 0; served = EPROTO; set version = 99; served = EPROTO")
 
-	request.version++;
-	assert_int_equal(serve(*state, request), -EPROTO);
-	request = helper_fixture_balancing(1);
-	request.act = 0;
-	assert_int_equal(serve(*state, request), -EINVAL);
-	request.act = 3;
-	assert_int_equal(serve(*state, request), -EINVAL);
-	request.act = UINT32_MAX;
-	assert_int_equal(serve(*state, request), -EINVAL);
-}
+/* SECURITY: service, helper-socket */
+SCRIPT(unknown_acts_are_refused,
+       "set act = 0; served = EINVAL; set act = 3; served = EINVAL; set act = 4294967295",
+       "served = EINVAL")
 
 /* SECURITY: service, open-event */
-TEST(only_the_fixed_list_opens)
-{
-	struct nm_helper_request request = helper_fixture_event(NM_EVENT_KIND_MAX, 1);
-
-	assert_int_equal(serve(*state, request), -EINVAL);
-	request.kind = UINT32_MAX;
-	assert_int_equal(serve(*state, request), -EINVAL);
-	assert_int_equal(serve(*state, helper_fixture_event(NM_EVENT_CLOCK, 999999)), -EINVAL);
-	assert_int_equal(serve(*state, helper_fixture_event(NM_EVENT_FAULT_MIN, 0)), -EINVAL);
-	assert_int_equal(serve(*state, helper_fixture_event(NM_EVENT_FAULT_MIN, 1000001)), -EINVAL);
-	request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
-	request.cpu = -1;
-	assert_int_equal(serve(*state, request), -EINVAL);
-	request.cpu = INT32_MAX;
-	assert_int_equal(serve(*state, request), -EINVAL);
-}
+SCRIPT(only_the_fixed_list_opens,
+       "event none 1; served = EINVAL; set kind = 4294967295; served = EINVAL",
+       "event clock 999999; served = EINVAL; event minor 0; served = EINVAL",
+       "event minor 1000001; served = EINVAL; event clock 10000000; set cpu = -1",
+       "served = EINVAL; set cpu = 2147483647; served = EINVAL")
 
 /* SECURITY: open-event */
-TEST(only_hardware_events_of_this_machine_open)
-{
-	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
-	struct helper_fixture *f = *state;
+SCRIPT(only_hardware_events_of_this_machine_open,
+       "event loads 1009; set source = pebs; set load_latency = 30; served = ENOENT",
+       "set load_latency = 65535; served = ENOENT; set load_latency = 65536; served = EINVAL",
+       "set load_latency = 30; set source = unknown; served = EINVAL; set source = pebs",
+       "set index = beyond; served = EINVAL",
+       "event clock 10000000; set index = 1; served = EINVAL")
 
-	request.source = NM_MEMORY_PEBS;
-	request.load_latency = 30;
-	assert_int_equal(serve(f, request), -ENOENT);
-	request.load_latency = 0x10000;
-	assert_int_equal(serve(f, request), -EINVAL);
-	request.load_latency = 30;
-	request.source = NM_MEMORY_SOURCE_MAX;
-	assert_int_equal(serve(f, request), -EINVAL);
-	request.source = NM_MEMORY_PEBS;
-	request.index = NM_EVENT_LIST_MAX;
-	assert_int_equal(serve(f, request), -EINVAL);
-	request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
-	request.index = 1;
-	assert_int_equal(serve(f, request), -EINVAL);
-}
-
-/* The daemon may not choose another PMU. */
+/* The daemon may not choose another PMU. Without its format there is no such term, and the kernel
+ * has no type 4242. */
 /* SECURITY: open-event */
-TEST(a_named_pmu_is_roots_choice)
-{
-	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1);
-	struct helper_fixture *f = *state;
+SCRIPT(a_named_pmu_is_roots_choice,
+       "event loads 1; set source = pmu; served = EPERM; root; config empty; served = EPERM",
+       "config event; served = ENOENT; file sys/bus/event_source/devices/numalab/type 4242",
+       "served = EINVAL",
+       "file sys/bus/event_source/devices/numalab/format/period config:0-31; set period = 0",
+       "served = EINVAL; set period = 1; served < 0")
 
-	request.source = NM_MEMORY_PMU;
-	assert_int_equal(serve(f, request), -EPERM);
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", "");
-	assert_int_equal(serve(f, request), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "parameters: { sampling: { event = \"numalab/period=97/\"; }; };\n");
-	assert_int_equal(serve(f, request), -ENOENT);
-	fixture_file(f->root, "sys/bus/event_source/devices/numalab/type", "4242\n");
-	assert_int_equal(serve(f, request), -EINVAL); /* no such term */
-	fixture_file(f->root, "sys/bus/event_source/devices/numalab/format/period",
-		     "config:0-31\n");
-	request.period = 0;
-	assert_int_equal(serve(f, request), -EINVAL);
-	request.period = 1;
-	assert_true(serve(f, request) < 0); /* the kernel has no type 4242 */
-}
+/* SECURITY: open-event */
+SCRIPT(a_named_event_is_roots_choice,
+       "event loads 1; set source = event; root; config event; served = EPERM; config empty",
+       "served = EPERM; config named; served = ENOENT")
 
-TEST(balancing_takes_three_values)
-{
-	assert_int_equal(serve(*state, helper_fixture_balancing(-2)), -EINVAL);
-	assert_int_equal(serve(*state, helper_fixture_balancing(2)), -EINVAL);
-}
+SCRIPT(balancing_takes_three_values, "balancing -2 = EINVAL; balancing 2 = EINVAL")
 
 /* ---- root's configuration ---- */
 
-static void assert_refused(struct helper_fixture *f)
-{
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
-	assert_string_equal(sysctl(f), "0\n");
-	assert_string_equal(saved(f), "");
-}
-
 /* SECURITY: helper-socket */
-TEST(without_configuration_nothing_is_allowed)
-{
-	struct helper_fixture *f = *state;
+SCRIPT(without_configuration_nothing_is_allowed, REFUSED, "no_path", REFUSED)
 
-	assert_refused(f);
-	f->context.config.path = NULL;
-	assert_refused(f);
-}
-
-TEST(defaults_and_errors_grant_no_permission)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", "");
-	assert_refused(f);
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING "nonsense = 1;\n");
-	assert_refused(f);
-}
+SCRIPT(defaults_and_errors_grant_no_permission, "root; config empty", REFUSED, "config nonsense",
+       REFUSED)
 
 /* SECURITY: balancing */
-TEST(only_its_setting_permits_balancing)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", "sampling = { inject = \"none\"; };\n");
-	assert_refused(f);
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-}
+SCRIPT(only_its_setting_permits_balancing, "root; config no-injection", REFUSED,
+       "config balancing; balancing 1 = 0")
 
 /* SECURITY: administrator */
-TEST(others_configuration_is_refused)
-{
-	static const mode_t writable[] = {0664, 0646, 0666};
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(writable); i++) {
-		assert_int_equal(chmod(f->config, writable[i]), 0);
-		assert_refused(f);
-	}
-	assert_int_equal(chmod(f->config, 0644), 0);
-	assert_int_equal(chown(f->config, 65534, 0), 0);
-	assert_refused(f);
-	assert_int_equal(chown(f->config, 0, 65534), 0);
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-}
+SCRIPT(others_configuration_is_refused, "root; config balancing; mode 0664", REFUSED, "mode 0646",
+       REFUSED, "mode 0666", REFUSED, "mode 0644; owner 65534 0", REFUSED,
+       "owner 0 65534; balancing 1 = 0")
 
 /* SECURITY: administrator */
-TEST(only_a_regular_file_is_accepted)
-{
-	struct helper_fixture *f = *state;
-	char real[FIXTURE_PATH];
-
-	fixture_file(f->root, "real.conf", CONFIG_BALANCING);
-	snprintf(real, sizeof(real), "%s/real.conf", f->root);
-	assert_int_equal(symlink(real, f->config), 0);
-	assert_refused(f);
-	assert_int_equal(unlink(f->config), 0);
-	assert_int_equal(mkfifo(f->config, 0600), 0);
-	assert_refused(f);
-	assert_int_equal(unlink(f->config), 0);
-	assert_int_equal(mkdir(f->config, 0700), 0);
-	assert_refused(f);
-}
+SCRIPT(only_a_regular_file_is_accepted, "link", REFUSED, "config none; fifo", REFUSED,
+       "config none; folder", REFUSED)
 
 /* ---- kernel.numa_balancing ---- */
 
-static int setup_balancing(void **state)
-{
-	int r = helper_fixture_setup(state);
-	struct helper_fixture *f = *state;
-
-	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
-	return r;
-}
-
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, balancing_is_set_and_restored)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	assert_string_equal(sysctl(f), "1\n");
-	assert_string_equal(saved(f), "0 1\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	assert_string_equal(saved(f), "0 1\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
-	assert_string_equal(sysctl(f), "0\n");
-	assert_string_equal(saved(f), "");
-	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
-}
+SCRIPT(balancing_is_set_and_restored,
+       "root; config balancing; balancing 1 = 0; sysctl = 1; saved = 0 1; balancing 1 = 0",
+       "saved = 0 1; balancing -1 = 0; sysctl = 0; saved = none; balancing -1 = 0")
 
 /* Off only, and only if pages are moved. */
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, managing_it_turns_it_off)
-{
-	struct helper_fixture *f = *state;
+SCRIPT(managing_it_turns_it_off,
+       "root; kernel 1; config manage-only; balancing 0 = EPERM; config pages-only",
+       "balancing 0 = EPERM; config manage; balancing 1 = EPERM; balancing 0 = 0; sysctl = 0",
+       "balancing -1 = 0; sysctl = 1")
 
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, SYSCTL, "1\n");
-	fixture_file(f->root, "numa-migrd.conf", "pages: { numa_balancing = \"manage\"; };\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(0)), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "threads: { policy = \"none\"; };\npages: { policy = \"exclusivity\"; };\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(0)), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "threads: { policy = \"none\"; };\n"
-		     "pages: { policy = \"exclusivity\"; numa_balancing = \"manage\"; };\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
-	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
-	assert_string_equal(sysctl(f), "0\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
-	assert_string_equal(sysctl(f), "1\n");
-}
+/* Balancing between tiers is unchanged. */
+SCRIPT(the_first_value_is_restored,
+       "root; config balancing; kernel 2; balancing 1 = 0; sysctl = 3; saved = 2 3",
+       "balancing 0 = 0; sysctl = 2; balancing 1 = 0; restored = 0; sysctl = 2")
 
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, the_first_value_is_restored)
-{
-	struct helper_fixture *f = *state;
+SCRIPT(tier_balancing_is_left_unchanged,
+       "root; config balancing; kernel 2; balancing 0 = 0; sysctl = 2; saved = none; kernel 3",
+       "balancing 0 = 0; sysctl = 2; restored = 0; sysctl = 3")
 
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, SYSCTL, "2\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	assert_string_equal(sysctl(f), "3\n"); /* tier balancing is unchanged */
-	assert_string_equal(saved(f), "2 3\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
-	assert_string_equal(sysctl(f), "2\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	assert_int_equal(nm_helper_restore(&f->context), 0);
-	assert_string_equal(sysctl(f), "2\n");
-}
+SCRIPT(a_value_changed_externally_is_kept,
+       "root; config balancing; balancing 1 = 0; kernel 2; balancing 1 = EALREADY; sysctl = 2")
 
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, tier_balancing_is_left_unchanged)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, SYSCTL, "2\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
-	assert_string_equal(sysctl(f), "2\n");
-	assert_string_equal(saved(f), "");
-	fixture_file(f->root, SYSCTL, "3\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
-	assert_string_equal(sysctl(f), "2\n");
-	assert_int_equal(nm_helper_restore(&f->context), 0);
-	assert_string_equal(sysctl(f), "3\n");
-}
-
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_value_changed_externally_is_kept)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	fixture_file(f->root, SYSCTL, "2\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EALREADY);
-	assert_string_equal(sysctl(f), "2\n");
-}
-
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_value_already_set_stays)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, SYSCTL, "1\n");
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	assert_string_equal(saved(f), "");
-	assert_int_equal(nm_helper_restore(&f->context), 0);
-	assert_string_equal(sysctl(f), "1\n");
-}
+SCRIPT(a_value_already_set_stays,
+       "root; config balancing; kernel 1; balancing 1 = 0; saved = none; restored = 0; sysctl = 1")
 
 /* SECURITY: balancing */
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_value_set_by_others_stays)
-{
-	struct helper_fixture *f = *state;
-
-	SKIP_UNLESS_ROOT();
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	fixture_file(f->root, SYSCTL, "3\n");
-	assert_int_equal(nm_helper_restore(&f->context), 0);
-	assert_string_equal(sysctl(f), "3\n");
-	assert_string_equal(saved(f), "");
-}
+SCRIPT(a_value_set_by_others_stays,
+       "root; config balancing; balancing 1 = 0; kernel 3; restored = 0; sysctl = 3; saved = none")
 
 /* SECURITY: balancing */
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_leftover_state_is_restored)
-{
-	struct helper_fixture *f = *state;
+SCRIPT(a_leftover_state_is_restored,
+       "config balancing; kernel 1; file run/numa_balancing 0 1; restored = 0; sysctl = 0",
+       "saved = none")
 
-	fixture_file(f->root, SYSCTL, "1\n");
-	fixture_file(f->root, "run/numa_balancing", "0 1\n");
-	assert_int_equal(nm_helper_restore(&f->context), 0);
-	assert_string_equal(sysctl(f), "0\n");
-	assert_string_equal(saved(f), "");
-}
-
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_broken_state_is_dropped)
+TEST(a_broken_state_is_dropped)
 {
 	static const char *const texts[] = {
 		"",    "1\n",	  "one two\n",
 		"0 1", "0 1 2\n", "0 1                                          \n"};
-	struct helper_fixture *f = *state;
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
 		fixture_file(f->root, "run/numa_balancing", texts[i]);
 		assert_int_equal(nm_helper_restore(&f->context), -EINVAL);
 		assert_int_equal(nm_helper_restore(&f->context), 0);
 	}
-	assert_string_equal(sysctl(f), "0\n");
+	assert_string_equal(content(SYSCTL), "0");
 }
 
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_linked_state_is_not_followed)
-{
-	struct helper_fixture *f = *state;
-	char target[FIXTURE_PATH];
+SCRIPT(a_linked_state_is_not_followed,
+       "config balancing; kernel 1; file bait 0 1; link_state; restored = EINVAL; sysctl = 1",
+       "bait = 0 1")
 
-	fixture_file(f->root, SYSCTL, "1\n");
-	fixture_file(f->root, "bait", "0 1\n");
-	fixture_directory(f->root, "run");
-	snprintf(target, sizeof(target), "%s/bait", f->root);
-	assert_int_equal(symlink(target, f->state), 0);
-	assert_int_equal(nm_helper_restore(&f->context), -EINVAL);
-	assert_string_equal(sysctl(f), "1\n");
-	assert_string_equal(fixture_read(f->root, "bait"), "0 1\n");
-}
-
-TEST_BETWEEN(setup_balancing, helper_fixture_teardown, a_kernel_without_balancing_is_reported)
-{
-	struct helper_fixture *f = *state;
-	char path[FIXTURE_PATH];
-
-	SKIP_UNLESS_ROOT();
-	snprintf(path, sizeof(path), "%s/" SYSCTL, f->root);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(serve(f, helper_fixture_balancing(1)), -ENOENT);
-	assert_string_equal(saved(f), "");
-}
+SCRIPT(a_kernel_without_balancing_is_reported,
+       "root; config balancing; without_kernel; balancing 1 = ENOENT; saved = none")
 
 /* ---- the client ---- */
 
@@ -391,13 +290,13 @@ static struct wire wire_make(void)
 /* Returns the reply to a pending request on the wire. */
 static int call_with(const void *reply, size_t size, struct nm_event_fds *ret_fd)
 {
-	struct nm_helper_request request = helper_fixture_balancing(1), seen;
+	struct nm_helper_request asked = helper_fixture_balancing(1), seen;
 	struct wire wire = wire_make();
 
 	assert_int_equal(send(wire.server, reply, size, 0), size);
-	int r = nm_helper_call(wire.client, &request, ret_fd);
+	int r = nm_helper_call(wire.client, &asked, ret_fd);
 	assert_int_equal(recv(wire.server, &seen, sizeof(seen), MSG_DONTWAIT), sizeof(seen));
-	assert_memory_equal(&seen, &request, sizeof(seen));
+	assert_memory_equal(&seen, &asked, sizeof(seen));
 	close(wire.client);
 	close(wire.server);
 	return r;
@@ -433,13 +332,13 @@ TEST_BETWEEN(NULL, NULL, malformed_replies_are_refused)
 /* SECURITY: helper-answers */
 TEST_BETWEEN(NULL, NULL, a_missing_descriptor_is_noticed)
 {
-	struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
+	const struct nm_helper_request asked = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	struct wire wire = wire_make();
 	struct nm_event_fds fd = {-2, -2};
 
 	assert_int_equal(send(wire.server, &reply, sizeof(reply), 0), sizeof(reply));
-	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -EPROTO);
+	assert_int_equal(nm_helper_call(wire.client, &asked, &fd), -EPROTO);
 	assert_int_equal(fd.event, -2);
 	close(wire.client);
 	close(wire.server);
@@ -447,23 +346,22 @@ TEST_BETWEEN(NULL, NULL, a_missing_descriptor_is_noticed)
 
 TEST_BETWEEN(NULL, NULL, a_helper_exit_is_detected)
 {
-	struct nm_helper_request request = helper_fixture_balancing(1);
+	const struct nm_helper_request asked = helper_fixture_balancing(1);
 	struct wire wire = wire_make();
 	struct nm_event_fds fd = {-2, -2};
 
 	assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
-	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -ECONNRESET);
+	assert_int_equal(nm_helper_call(wire.client, &asked, &fd), -ECONNRESET);
 	close(wire.server);
 	close(wire.client);
 	wire = wire_make();
 	close(wire.server);
-	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -EPIPE);
+	assert_int_equal(nm_helper_call(wire.client, &asked, &fd), -EPIPE);
 	close(wire.client);
 }
 
 TEST(a_missing_helper_is_reported)
 {
-	struct helper_fixture *f = *state;
 	char longest[256];
 
 	assert_int_equal(nm_helper_connect(f->socket), -ENOENT);

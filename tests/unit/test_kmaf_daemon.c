@@ -84,6 +84,20 @@ SCRIPT(threads_without_sharing_are_left_alone,
        "share cpu0 node0 block 0; share cpu2 node1 block 1; share cpu4 node2 block 2",
        "share cpu6 node3 block 3; begin_kmaf; run 50; entries decision = 0")
 
+/* A wake-up would bring them anywhere; the second of a pair is left, too. */
+SCRIPT(threads_that_rest_are_left_alone,
+       TWO_PAIRS "set resting 0 = 0.5; set resting 3 = 0.5; begin_kmaf; run 50",
+       "entries decision = 0; parted = 2; pages_held = 0")
+
+SCRIPT(threads_that_rest_a_little_are_placed,
+       TWO_PAIRS "set resting 0 = 0.2; set resting 3 = 0.2; begin_kmaf",
+       "until parted = 0 within 15")
+
+/* In the paper, threads are pinned. */
+SCRIPT(threads_that_rest_are_placed_in_the_paper,
+       TWO_PAIRS "set resting 0 = 0.5; set resting 3 = 0.5; set paper = 1; begin_kmaf",
+       "until parted = 0 within 40")
+
 /* As soon as sharing threads are placed, or after a few periods without a mapping. */
 SCRIPT(pages_wait_for_the_first_mapping,
        PAIR "begin_kmaf; run 1; pages_held = 1; until pages_held = 0 within 10; applied > 0")

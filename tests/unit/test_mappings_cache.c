@@ -34,8 +34,7 @@ static uint32_t read_next(struct test *test, struct nm_mappings_cache *cache, ui
 	if (!entry)
 		return 0;
 	uint32_t pid = entry->pid;
-	test->fake->pid = pid;
-	test->fake->start_ticks = TICKS;
+	renumber(test, pid, TICKS);
 	int r = nm_cache_begin(cache, entry, &test->fake->platform,
 			       &(struct nm_cache_limits){.budget_ns = SEC});
 	nm_cache_publish(cache, entry, nm_cache_end(cache, entry, r), now);
@@ -131,12 +130,12 @@ TEST(test_unclaimed_mappings_expire)
 		assert_non_null(ask(cache, FIRST_PID + i, SEC));
 	while (read_next(test, cache, SEC))
 		;
-	assert_null(ask(cache, 1, 10 * SEC));
-	assert_non_null(ask(cache, 1, 11 * SEC));
-	assert_int_equal(read_next(test, cache, 12 * SEC), 1);
+	assert_null(ask(cache, 2, 10 * SEC));
+	assert_non_null(ask(cache, 2, 11 * SEC));
+	assert_int_equal(read_next(test, cache, 12 * SEC), 2);
 	assert_int_equal(read_next(test, cache, 12 * SEC), 0);
 	for (uint32_t i = 0; i < NM_CACHE_MOST; i++)
-		assert_int_equal(cache->entries[i].pid != 0, cache->entries[i].pid == 1);
+		assert_int_equal(cache->entries[i].pid != 0, cache->entries[i].pid == 2);
 	known_free(cache);
 }
 
@@ -173,9 +172,8 @@ TEST(test_order)
 
 	for (uint32_t i = 0; i < 4; i++)
 		assert_non_null(ask(cache, FIRST_PID + i, (1 + i) * SEC));
-	test->fake->pid = FIRST_PID + 2;
-	test->fake->start_ticks = TICKS;
-	test->fake->read_ns = 1;
+	renumber(test, FIRST_PID + 2, TICKS);
+	test->memory->read_ns = 1;
 	assert_int_equal(read_once(test, cache, ask(cache, FIRST_PID + 2, 5 * SEC),
 				   &(struct nm_cache_limits){.budget_ns = 1}),
 			 -EAGAIN);
@@ -197,7 +195,7 @@ TEST(test_one_reading_at_a_time)
 	struct nm_cached_mappings *first = nm_cache_ask(cache, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
 	struct nm_cached_mappings *second = ask(cache, FIRST_PID, SEC);
 
-	test->fake->read_ns = 1;
+	test->memory->read_ns = 1;
 	assert_true(nm_cache_may_begin(cache, first) && nm_cache_may_begin(cache, second));
 	assert_int_equal(read_once(test, cache, first, &limits), -EAGAIN);
 	assert_true(nm_cache_may_begin(cache, first));
@@ -205,7 +203,7 @@ TEST(test_one_reading_at_a_time)
 	assert_ptr_equal(nm_cache_unread(cache, 2 * SEC), first);
 	/* The worker that had begun is gone: from the start, and then another process may be read.
 	 */
-	test->fake->maps_error = -ESTALE;
+	test->memory->maps_error = -ESTALE;
 	assert_int_equal(read_once(test, cache, first, &limits), -EAGAIN);
 	assert_true(nm_cache_may_begin(cache, second));
 	assert_int_equal(read_once(test, cache, first, &limits), -EPROTO);
@@ -219,7 +217,7 @@ TEST(test_long_reading)
 	struct nm_mappings_cache *cache = known_new();
 	struct nm_cached_mappings *entry = ask(cache, FIRST_PID, 100 * SEC);
 
-	test->fake->read_ns = SEC / 4; /* four reads: 100 s must pass */
+	test->memory->read_ns = SEC / 4; /* four reads: 100 s must pass */
 	assert_int_equal(read_next(test, cache, 100 * SEC), FIRST_PID);
 	assert_true(nm_cache_holds(entry, 129 * SEC));
 	assert_false(nm_cache_holds(entry, 130 * SEC));
@@ -239,12 +237,18 @@ TEST(test_all_threads_gone)
 	uint32_t tid = 7;
 	uint64_t ticks = 8;
 
-	test->fake->thread = FAKE_PID;
+	test->process->state = 'Z';
 	assert_int_equal(nm_cache_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid, &ticks),
 			 -ESRCH);
 	assert_int_equal(tid, 7);
 	assert_int_equal(ticks, 8);
-	assert_int_equal(test->fake->open_files, 0);
+	assert_int_equal(fake_open_fds(test->fake), 0);
+}
+
+static void add_exited(struct test *test, uint32_t from, uint32_t to)
+{
+	for (uint32_t tid = from; tid <= to; tid++)
+		fake_clone(test->fake, FAKE_PID, tid)->state = 'Z';
 }
 
 /* A tracer keeps exited threads in /proc as long as it likes. */
@@ -256,16 +260,17 @@ TEST(test_many_exited_threads)
 	uint32_t tid;
 	uint64_t ticks;
 
-	test->fake->thread = FAKE_PID + 1;
-	test->fake->exited_threads = 20;
+	(void)fake_clone(test->fake, FAKE_PID, 900);
+	test->process->state = 'Z';
+	add_exited(test, 100, 119);
 	int directory = nm_cache_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks);
-	assert_int_equal(directory, FAKE_THREAD);
-	assert_int_equal(tid, FAKE_PID + 1);
+	assert_int_equal(tid, 900);
+	assert_int_equal(ticks, fake_get(test->fake, 900)->start_ticks);
 	platform->ops->close(platform, directory);
-	test->fake->exited_threads = 10000;
-	test->fake->directories = 0;
+	add_exited(test, 120, 220);
+	unsigned before = test->fake->calls[FAKE_OPEN];
 	assert_int_equal(nm_cache_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks), -ESRCH);
-	assert_in_range(test->fake->directories, 2, 65);
+	assert_in_range(test->fake->calls[FAKE_OPEN] - before, 2, 65);
 }
 
 /* The caller determines which processes are too large, and may change this meanwhile. */
@@ -276,13 +281,13 @@ TEST(test_too_large)
 	struct nm_cached_mappings *entry = nm_cache_ask(cache, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
 	struct nm_cache_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
 
-	test->fake->rss_kib = 4096;
-	test->fake->read_ns = 1;
+	test->process->rss_kb = 4096;
+	test->memory->read_ns = 1;
 	assert_int_equal(read_once(test, cache, entry, &limits), -EAGAIN);
-	test->fake->rss_kib = 4100;
-	unsigned reads = test->fake->reads;
+	test->process->rss_kb = 4100;
+	unsigned reads = test->memory->reads;
 	assert_int_equal(read_once(test, cache, entry, &limits), -EFBIG);
-	assert_int_equal(test->fake->reads, reads);
+	assert_int_equal(test->memory->reads, reads);
 	limits.rss_bytes = 0;
 	assert_int_equal(read_once(test, cache, entry, &limits), -EAGAIN);
 	known_free(cache);
@@ -295,8 +300,8 @@ TEST(test_transport_time_is_not_charged)
 	struct nm_mappings_cache *cache = known_new();
 
 	(void)ask(cache, FIRST_PID, SEC);
-	test->fake->read_ns = 1000;
-	test->fake->way_ns = 5 * SEC;
+	test->memory->read_ns = 1000;
+	test->memory->way_ns = 5 * SEC;
 	assert_int_equal(read_next(test, cache, 6 * SEC), FIRST_PID);
 	assert_true(cache->turn_ns < 7 * SEC);
 	struct nm_cached_mappings *entry = ask(cache, FIRST_PID, 12 * SEC);
@@ -310,7 +315,7 @@ TEST(test_transport_time_is_not_charged)
 
 #define GREEDY_PROCESSES 24U
 #define GREEDY_DOMAIN 1U
-#define OTHER_PID 1U
+#define OTHER_PID 2U
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -325,7 +330,7 @@ static void read_for_a_second(struct test *test, struct nm_mappings_cache *cache
 		const struct nm_cached_mappings *entry = nm_cache_unread(cache, at);
 		if (!entry || at < cache->turn_ns)
 			continue;
-		test->fake->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
+		test->memory->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
 		(void)read_next(test, cache, at);
 	}
 }
@@ -365,7 +370,7 @@ TEST(a_domain_replaces_its_own)
 	struct nm_mappings_cache *cache = known_new();
 	unsigned served = 0;
 
-	test->fake->read_ns = SEC / 4;
+	test->memory->read_ns = SEC / 4;
 	for (uint32_t i = 0; i < NM_CACHE_MOST; i++) {
 		struct nm_cached_mappings *entry =
 			nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);

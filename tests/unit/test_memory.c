@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "../support/machine.h"
+#include "../support/script.h"
 #include "../support/sharing.h"
 #include "observe/memory.h"
 
@@ -17,6 +18,7 @@ static struct nm_config *config;
 static struct nm_topology *topology;
 static struct nm_memory *memory;
 static uint32_t now_s;
+static struct nm_sample sample; /* what samples have in common */
 
 /* Two nodes of two CPUs; the paper's rule. */
 static int set_up(void **state)
@@ -30,6 +32,7 @@ static int set_up(void **state)
 	config->rules.page_min_accesses = 0;
 	config->rules.page_cooldown_s = 0;
 	now_s = 100;
+	sample = (struct nm_sample){.kind = NM_EVENT_MEMORY, .page_node = 1};
 	nm_memory_new(topology, config, key, &memory);
 	return 0;
 }
@@ -69,6 +72,17 @@ static void follow(const struct thread *threads, size_t count)
 	nm_memory_follow(memory, &snapshot);
 }
 
+/* ---- words ---- */
+
+/* follow 11 11 12 10: threads, each with its process */
+WORD(follow)
+{
+	struct thread threads[4];
+	for (unsigned i = 0; i < step->nr_numbers / 2; i++)
+		threads[i] = (struct thread){U(2 * i), U(2 * i + 1)};
+	follow(threads, step->nr_numbers / 2);
+}
+
 /* Two processes: 10 with threads 10 and 12, and 11. */
 static void follow_two(void)
 {
@@ -77,23 +91,49 @@ static void follow_two(void)
 	follow(threads, 3);
 }
 
-static struct nm_sample sample_of(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
+ACTION(two, follow_two())
+
+static const struct nm_page_touch *add(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
 {
-	return (struct nm_sample){.kind = NM_EVENT_MEMORY,
-				  .pid = pid,
-				  .tid = tid,
-				  .cpu = cpu,
-				  .time_ns = now_s * NM_NSEC_PER_SEC,
-				  .address = address,
-				  .page_node = 1};
+	struct nm_sample one = sample;
+	one.pid = pid;
+	one.tid = tid;
+	one.cpu = cpu;
+	one.time_ns = now_s * NM_NSEC_PER_SEC;
+	one.address = address;
+	return nm_memory_add(memory, &one);
 }
 
-static void access_memory(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
+/* access 11 11 cpu3 4K 10: of a process, by a thread, at an offset, ten times */
+WORD(access)
 {
-	struct nm_sample sample = sample_of(pid, tid, cpu, address);
-
-	nm_memory_add(memory, &sample);
+	for (unsigned i = 0; i < (step->nr_numbers > 4 ? U(4) : 1); i++)
+		(void)add(U(0), U(1), U(2), ADDRESS + (uint64_t)N(3));
 }
+
+ACTION(access_nothing, add(10, 10, 0, 0))
+KNOB(kind, sample.kind)
+NAMES(kind, {"memory", NM_EVENT_MEMORY}, {"cycles", NM_EVENT_CYCLES}, {"store", NM_EVENT_STORE},
+      {"fault", NM_EVENT_FAULT_MIN})
+KNOB(page_node, sample.page_node)
+KNOB(page_bytes, sample.page_bytes)
+KNOB(now, now_s)
+KNOB(policy, config->threads.policy)
+NAMES(policy, {"lbma", NM_POLICY_LBMA})
+ACTION(configure, nm_memory_configure(memory, config))
+ACTION(update, nm_memory_update(memory))
+ACTION(mapped, nm_memory_mapping_over(memory, U(0), U(1)))
+
+static void task(enum nm_task_event_kind kind, uint32_t pid, uint32_t tid)
+{
+	struct nm_task_event event = {.kind = kind, .pid = pid, .tid = tid};
+
+	nm_memory_task_event(memory, &event);
+}
+
+ACTION(exit, task(NM_TASK_EXIT, U(0), U(1)))
+ACTION(exec, task(NM_TASK_EXEC, U(0), U(0)))
+ACTION(comm, task(NM_TASK_COMM, U(0), U(0)))
 
 static uint64_t count_pages(void)
 {
@@ -101,16 +141,48 @@ static uint64_t count_pages(void)
 	return nm_pages_counts(nm_memory_pages(memory)).tracked;
 }
 
-static const struct nm_memory_process *process_of(uint32_t pid)
+static const struct nm_memory_process *process_of(const struct step *step)
 {
-	return nm_memory_process(memory, pid);
+	const struct nm_memory_process *process = nm_memory_process(memory, U(0));
+	if (!process)
+		script_fail(step, "process %u is not known", U(0));
+	return process;
 }
 
-static size_t count_wanted(const struct nm_memory_wanted **ret)
+static const struct nm_memory_wanted *wanted;
+
+static size_t count_wanted(void)
 {
 	nm_memory_flush(memory);
-	return nm_memory_wanted(memory, ret);
+	return nm_memory_wanted(memory, &wanted);
 }
+
+static double sharing(uint32_t a, uint32_t b)
+{
+	nm_memory_flush(memory);
+	return sharing_between(nm_memory_affinity(memory), a, b) / (double)NM_SHARING_STEP;
+}
+
+static struct nm_affinity_counts affinity_counts(void)
+{
+	nm_memory_flush(memory);
+	return nm_affinity_counts(nm_memory_affinity(memory));
+}
+
+QUANTITY(tracked, count_pages())
+QUANTITY(known, nm_memory_process(memory, U(0)) != NULL)
+QUANTITY(threads, process_of(step)->threads)
+QUANTITY(owner, process_of(step)->owner)
+QUANTITY(held, process_of(step)->held)
+QUANTITY(sharing, sharing(U(0), U(1)))
+QUANTITY(pairs, affinity_counts().pairs)
+QUANTITY(sharers, affinity_counts().threads)
+QUANTITY(identified, nm_affinity_id(nm_memory_affinity(memory), U(0)) != 0)
+QUANTITY(wanted, count_wanted())
+QUANTITY(wanted_pid, wanted[0].pid)
+QUANTITY(wanted_from, wanted[0].from)
+QUANTITY(wanted_to, wanted[0].to)
+QUANTITY(wanted_at, wanted[0].page.address - ADDRESS)
 
 /* ---- followed processes ---- */
 
@@ -126,280 +198,144 @@ TEST(test_processes)
 	assert_true(processes[0].owner && processes[0].owner != processes[1].owner);
 }
 
-TEST(test_only_the_managed_are_counted)
-{
-	follow_two();
-	access_memory(10, 10, 0, ADDRESS);
-	access_memory(99, 99, 0, ADDRESS);
-	assert_int_equal(count_pages(), 1);
-}
+SCRIPT(test_only_the_managed_are_counted,
+       "two; access 10 10 cpu0 0; access 99 99 cpu0 0; tracked = 1")
 
-TEST(test_only_accesses_are_counted)
-{
-	struct nm_sample sample;
+/* Neither other events, nor those without an address, or of an unknown CPU. */
+SCRIPT(test_only_accesses_are_counted,
+       "two; set kind = cycles; access 10 10 cpu0 0; set kind = memory; access_nothing",
+       "access 10 10 cpu4 0; tracked = 0; set kind = store; access 10 10 cpu0 0",
+       "set kind = fault; access 10 10 cpu0 4K; tracked = 2")
 
-	follow_two();
-	sample = sample_of(10, 10, 0, ADDRESS);
-	sample.kind = NM_EVENT_CYCLES;
-	nm_memory_add(memory, &sample);
-	sample = sample_of(10, 10, 0, 0);
-	nm_memory_add(memory, &sample);
-	sample = sample_of(10, 10, 4, ADDRESS);
-	nm_memory_add(memory, &sample);
-	assert_int_equal(count_pages(), 0);
-	sample = sample_of(10, 10, 0, ADDRESS);
-	sample.kind = NM_EVENT_STORE;
-	nm_memory_add(memory, &sample);
-	sample = sample_of(10, 10, 0, ADDRESS + 4096);
-	sample.kind = NM_EVENT_FAULT_MIN;
-	nm_memory_add(memory, &sample);
-	assert_int_equal(count_pages(), 2);
-}
+SCRIPT(test_following_again_keeps_pages,
+       "two; keep n = owner 10; access 10 10 cpu0 0; two; owner 10 = n; tracked = 1")
 
-TEST(test_following_again_keeps_pages)
-{
-	follow_two();
-	uint16_t owner = process_of(10)->owner;
-	access_memory(10, 10, 0, ADDRESS);
-	follow_two();
-	assert_int_equal(process_of(10)->owner, owner);
-	assert_int_equal(count_pages(), 1);
-}
+SCRIPT(test_exited_processes_have_no_pages,
+       "two; access 10 10 cpu0 0; access 11 11 cpu0 0; follow 11 11; tracked = 1; known 10 = 0",
+       "access 10 10 cpu0 0; tracked = 1; identified 12 = 0; follow; tracked = 0")
 
-TEST(test_exited_processes_have_no_pages)
-{
-	const struct thread rest[] = {{11, 11}};
+/* A second exit changes nothing. */
+SCRIPT(test_the_last_exit_drops_pages,
+       "two; access 10 10 cpu0 0; exit 10 10; exit 10 10; tracked = 1; exit 10 12; tracked = 0",
+       "access 10 10 cpu0 0; tracked = 0; exit 77 77")
 
-	follow_two();
-	access_memory(10, 10, 0, ADDRESS);
-	access_memory(11, 11, 0, ADDRESS);
-	follow(rest, 1);
-	assert_int_equal(count_pages(), 1);
-	assert_null(process_of(10));
-	access_memory(10, 10, 0, ADDRESS);
-	assert_int_equal(count_pages(), 1);
-	assert_int_equal(nm_affinity_id(nm_memory_affinity(memory), 12), 0);
-	follow(NULL, 0);
-	assert_int_equal(count_pages(), 0);
-}
+SCRIPT(test_exec_drops_pages,
+       "two; mapped 11 1; held 11 = 0; access 11 11 cpu0 0; comm 11; tracked = 1; exec 11",
+       "tracked = 0; known 11 = 0; two; held 11 = 1; access 11 11 cpu0 0; tracked = 1")
 
-static void task(enum nm_task_event_kind kind, uint32_t pid, uint32_t tid)
-{
-	struct nm_task_event event = {.kind = kind, .pid = pid, .tid = tid};
-
-	nm_memory_task_event(memory, &event);
-}
-
-TEST(test_the_last_exit_drops_pages)
-{
-	follow_two();
-	access_memory(10, 10, 0, ADDRESS);
-	task(NM_TASK_EXIT, 10, 10);
-	task(NM_TASK_EXIT, 10, 10); /* a second exit changes nothing */
-	assert_int_equal(count_pages(), 1);
-	task(NM_TASK_EXIT, 10, 12);
-	assert_int_equal(count_pages(), 0);
-	access_memory(10, 10, 0, ADDRESS);
-	assert_int_equal(count_pages(), 0);
-	task(NM_TASK_EXIT, 77, 77);
-}
-
-TEST(test_exec_drops_pages)
-{
-	follow_two();
-	nm_memory_mapping_over(memory, 11, true);
-	assert_false(process_of(11)->held);
-	access_memory(11, 11, 0, ADDRESS);
-	task(NM_TASK_COMM, 11, 11);
-	assert_int_equal(count_pages(), 1);
-	task(NM_TASK_EXEC, 11, 11);
-	assert_int_equal(count_pages(), 0);
-	assert_null(process_of(11));
-	follow_two();
-	assert_true(process_of(11)->held);
-	access_memory(11, 11, 0, ADDRESS);
-	assert_int_equal(count_pages(), 1);
-}
-
-TEST(test_reused_process_number)
-{
-	const struct thread before[] = {{10, 10}, {12, 10}, {13, 10}};
-	const struct thread after[] = {{10, 10}, {12, 12}, {13, 10}};
-	struct nm_affinity *affinity = nm_memory_affinity(memory);
-
-	follow(before, 3);
-	access_memory(10, 10, 0, ADDRESS);
-	access_memory(10, 12, 0, ADDRESS);
-	nm_memory_flush(memory);
-	assert_int_equal(sharing_between(affinity, 10, 12), NM_SHARING_STEP);
-	follow(after, 3);
-	assert_int_equal(sharing_between(affinity, 10, 12), 0);
-	assert_int_equal(process_of(10)->threads, 2);
-}
+SCRIPT(test_reused_process_number,
+       "follow 10 10 12 10 13 10; access 10 10 cpu0 0; access 10 12 cpu0 0; sharing 10 12 = 1",
+       "follow 10 10 12 12 13 10; sharing 10 12 = 0; threads 10 = 2")
 
 /* ---- sharing and moving ---- */
 
 /* A sample of another ring may be older than the last one: time does not go back. */
-TEST(test_time)
+SCRIPT(test_time, "two; access 10 10 cpu0 0; set now = 95; access 10 12 cpu0 0; sharing 10 12 = 1",
+       "set now = 111; access 10 10 cpu0 0; sharing 10 12 = 1")
+
+/* Process 11 has another address space. */
+SCRIPT(test_sharing,
+       "two; access 10 10 cpu0 0; access 10 12 cpu0 8; access 11 11 cpu0 16; sharing 10 12 = 1",
+       "pairs = 1")
+
+/* Nothing else reads the matrix; exits are still followed, and a second one changes nothing. */
+SCRIPT(only_kmaf_counts_sharing,
+       "two; set policy = lbma; configure; two; access 10 10 cpu0 0; access 10 12 cpu0 8",
+       "sharers = 0; pairs = 0; known 10 = 1; exit 10 12; exit 10 12; known 10 = 1; exit 10 10",
+       "known 10 = 0")
+
+/* It is held at first; a single thread needs no mapping. */
+SCRIPT(test_wanted,
+       "two; access 11 11 cpu3 0 10; wanted = 0; mapped 11 0; access 11 11 cpu3 0 10; wanted = 1",
+       "wanted_pid = 11; wanted_from = 0; wanted_to = 1; wanted_at = 0")
+
+WORD(move_wanted)
 {
-	follow_two();
-	access_memory(10, 10, 0, ADDRESS);
-	now_s -= 5;
-	access_memory(10, 12, 0, ADDRESS);
-	nm_memory_flush(memory);
-	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
-	now_s += 5 + 11;
-	access_memory(10, 10, 0, ADDRESS);
-	nm_memory_flush(memory);
-	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
-}
-
-TEST(test_sharing)
-{
-	follow_two();
-	access_memory(10, 10, 0, ADDRESS);
-	access_memory(10, 12, 0, ADDRESS + 8);
-	access_memory(11, 11, 0, ADDRESS + 16); /* another address space */
-	nm_memory_flush(memory);
-	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
-	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 1);
-}
-
-/* Nothing else reads the matrix; exits are still followed. */
-TEST(only_kmaf_counts_sharing)
-{
-	follow_two();
-	config->threads.policy = NM_POLICY_LBMA;
-	nm_memory_configure(memory, config);
-	follow_two();
-	access_memory(10, 10, 0, ADDRESS);
-	access_memory(10, 12, 0, ADDRESS + 8);
-	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).threads, 0);
-	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 0);
-	assert_non_null(process_of(10));
-	task(NM_TASK_EXIT, 10, 12);
-	task(NM_TASK_EXIT, 10, 12); /* a second exit changes nothing */
-	assert_non_null(process_of(10));
-	task(NM_TASK_EXIT, 10, 10);
-	assert_null(process_of(10));
-}
-
-static void access_from_node_1(uint64_t address, unsigned times)
-{
-	while (times--)
-		access_memory(11, 11, 3, address);
-}
-
-TEST(test_wanted)
-{
-	const struct nm_memory_wanted *wanted;
-
-	follow_two();
-	access_from_node_1(ADDRESS, 10);
-	assert_int_equal(count_wanted(&wanted), 0); /* held */
-	nm_memory_mapping_over(memory, 11, false);  /* a single thread needs no mapping */
-	access_from_node_1(ADDRESS, 10);
-	assert_int_equal(count_wanted(&wanted), 1);
-	assert_int_equal(wanted[0].pid, 11);
-	assert_true(wanted[0].from == 0 && wanted[0].to == 1);
-	assert_true(wanted[0].page.address == ADDRESS);
-}
-
-TEST(test_untried_ranges_are_requested_again)
-{
-	const struct nm_memory_wanted *wanted;
-
-	follow_two();
-	nm_memory_mapping_over(memory, 11, true);
-	access_from_node_1(ADDRESS, 4);
-	assert_int_equal(count_wanted(&wanted), 1);
-	nm_memory_update(memory);
-	assert_int_equal(nm_memory_wanted(memory, &wanted), 0);
-	access_from_node_1(ADDRESS, 1);
-	assert_int_equal(count_wanted(&wanted), 1);
 	nm_memory_take(memory, 0);
 	nm_memory_end_check(memory, &wanted[0].page, NM_PAGE_MOVED, 1);
-	nm_memory_update(memory);
-	struct nm_page_view view;
-	assert_int_equal(nm_pages_look(nm_memory_pages(memory), now_s,
-				       &(struct nm_page_id){ADDRESS, process_of(11)->owner, 0},
-				       &view),
-			 0);
-	assert_true(view.page_node == 1 && view.accesses[1] == 2 && !view.pending);
 }
 
-TEST(test_wanted_is_bounded)
+static struct nm_page_view view_of(const struct step *step)
 {
-	const struct nm_memory_wanted *wanted;
-
-	follow_two();
-	nm_memory_mapping_over(memory, 11, true);
-	for (uint64_t page = 0; page < NM_MEMORY_WANTED_MOST + 500; page++)
-		access_from_node_1(ADDRESS + page * 4096, 2);
-	assert_int_equal(count_wanted(&wanted), NM_MEMORY_WANTED_MOST);
+	struct nm_page_view view;
+	const struct nm_page_id page = {ADDRESS, process_of(step)->owner, 0};
+	assert_int_equal(nm_pages_look(nm_memory_pages(memory), now_s, &page, &view), 0);
+	return view;
 }
+
+QUANTITY(home, view_of(step).page_node)
+QUANTITY(accesses, view_of(step).accesses[U(1)])
+QUANTITY(pending, view_of(step).pending)
+
+SCRIPT(test_untried_ranges_are_requested_again,
+       "two; mapped 11 1; access 11 11 cpu3 0 4; wanted = 1; update; wanted = 0",
+       "access 11 11 cpu3 0; wanted = 1; move_wanted; update; home 11 = 1; accesses 11 node1 = 2",
+       "pending 11 = 0")
+
+WORD(access_many)
+{
+	for (uint64_t page = 0; page < NM_MEMORY_WANTED_MOST + 500; page++)
+		for (unsigned i = 0; i < 2; i++)
+			(void)add(11, 11, 3, ADDRESS + page * 4096);
+}
+
+NAMES(wanted, {"most", NM_MEMORY_WANTED_MOST})
+
+SCRIPT(test_wanted_is_bounded, "two; mapped 11 1; access_many; wanted = most")
+
+KNOB(page_min_accesses, config->rules.page_min_accesses)
+
+SCRIPT(test_rules_of_pages_are_reloaded,
+       "two; mapped 11 1; set page_min_accesses = 100; configure; access 11 11 cpu3 0 10; wanted = "
+       "0",
+       "set page_min_accesses = 0; configure; access 11 11 cpu3 0 10; wanted = 1")
+
+WORD(more_cpus)
+{
+	struct nm_topology *larger = machine_topology(2, 8);
+	nm_memory_retarget(memory, larger);
+	nm_topology_free(topology);
+	topology = larger;
+}
+
+SCRIPT(test_new_cpus_are_followed,
+       "two; access 10 10 cpu6 0; tracked = 0; more_cpus; access 10 10 cpu6 0; tracked = 1")
+
+WORD(memory_only)
+{
+	topology->nodes[U(0)].nearest_with_cpus = (int)U(1);
+	nm_memory_free(memory);
+	nm_memory_new(topology, config, key, &memory);
+}
+
+/* Its memory is that of the node beside it. */
+SCRIPT(test_pages_on_a_node_without_cpus_stay,
+       "memory_only node1 node0; two; mapped 11 1; set page_node = 2; access 11 11 cpu0 0 10",
+       "tracked = 1; wanted = 0")
 
 /* Section 3.3: several threads wait for a mapping, or for five ineligible ones. */
-TEST(test_pages_wait_for_the_first_mapping)
-{
-	follow_two();
-	for (unsigned period = 0; period < 4; period++)
-		nm_memory_mapping_over(memory, 10, false);
-	assert_true(process_of(10)->held);
-	nm_memory_mapping_over(memory, 10, false);
-	assert_false(process_of(10)->held);
-	nm_memory_mapping_over(memory, 77, true);
-}
+SCRIPT(test_pages_wait_for_the_first_mapping, "two", "each 4: mapped 10 0",
+       "held 10 = 1; mapped 10 0; held 10 = 0; mapped 77 1")
 
-TEST(test_pages_wait_only_for_kmaf)
-{
-	follow_two();
-	assert_true(process_of(10)->held && process_of(11)->held);
-	config->threads.policy = NM_POLICY_LBMA;
-	nm_memory_configure(memory, config);
-	follow_two();
-	assert_false(process_of(10)->held || process_of(11)->held);
-	task(NM_TASK_EXEC, 11, 11);
-	follow_two();
-	assert_false(process_of(11)->held);
-}
+SCRIPT(test_pages_wait_only_for_kmaf,
+       "two; held 10 = 1; held 11 = 1; set policy = lbma; configure; two; held 10 = 0",
+       "held 11 = 0; exec 11; two; held 11 = 0")
 
-TEST(test_home_as_the_kernel_answered)
-{
-	const struct nm_memory_wanted *wanted;
-	struct nm_sample sample;
+SCRIPT(test_home_as_the_kernel_answered,
+       "two; mapped 11 1; set page_node = 2; access 11 11 cpu0 0 2; wanted = 1; wanted_from = 1",
+       "wanted_to = 0")
 
-	follow_two();
-	nm_memory_mapping_over(memory, 11, true);
-	sample = sample_of(11, 11, 0, ADDRESS);
-	sample.page_node = 2;
-	nm_memory_add(memory, &sample);
-	nm_memory_add(memory, &sample);
-	assert_int_equal(count_wanted(&wanted), 1);
-	assert_true(wanted[0].from == 1 && wanted[0].to == 0);
-}
-
-TEST(test_huge_pages)
-{
-	struct nm_sample sample;
-
-	follow_two();
-	for (unsigned i = 0; i < 4; i++) {
-		sample = sample_of(11, 11, 0, ADDRESS + i * 16384);
-		sample.page_bytes = 2ULL << 20;
-		nm_memory_add(memory, &sample);
-	}
-	assert_int_equal(count_pages(),
-			 5); /* and there are four destinations for sharing threads */
-}
+/* There are four destinations for sharing threads, too. */
+SCRIPT(test_huge_pages, "two; set page_bytes = 2M; access 11 11 cpu0 0; access 11 11 cpu0 16K",
+       "access 11 11 cpu0 32K; access 11 11 cpu0 48K; tracked = 5")
 
 TEST(test_exclusivity)
 {
 	follow_two();
-	access_from_node_1(ADDRESS, 6);
-	access_memory(10, 10, 0, ADDRESS);
-	access_memory(10, 12, 2, ADDRESS);
+	for (unsigned i = 0; i < 6; i++)
+		(void)add(11, 11, 3, ADDRESS);
+	(void)add(10, 10, 0, ADDRESS);
+	(void)add(10, 12, 2, ADDRESS);
 	for (unsigned i = 0; i < 10; i++)
 		nm_memory_update(memory);
 	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
@@ -411,7 +347,7 @@ TEST(test_exclusivity)
 
 /* ---- threads that stay (profile "shipped") ---- */
 
-static hwloc_bitmap_t everywhere;
+static hwloc_const_bitmap_t everywhere;
 
 /* Thread 11, which ran on this node (-1: on several), with this affinity. */
 static void follow_one(int node, bool assigned, hwloc_const_bitmap_t allowed)
@@ -430,58 +366,40 @@ static void follow_one(int node, bool assigned, hwloc_const_bitmap_t allowed)
 	nm_memory_follow(memory, &snapshot);
 }
 
-static void be_shipped(void)
+/* one node1 assigned, or one -1: thread 11, which ran on this node, or on several; it may run on
+ * all CPUs, or is bound by its owner */
+WORD(one)
+{
+	const int node = (int)N(0);
+	follow_one(node, step_has(step, "assigned"),
+		   step_has(step, "bound") ? topology->nodes[node].cpus : everywhere);
+}
+
+WORD(shipped)
 {
 	config->rules.paper = false;
 	nm_memory_configure(memory, config);
-	everywhere = hwloc_bitmap_alloc();
-	hwloc_bitmap_set_range(everywhere, 0, 3);
+	everywhere = topology->online;
 }
 
-TEST(test_a_thread_settles_after_three_intervals)
-{
-	const struct nm_memory_wanted *wanted;
-
-	be_shipped();
-	follow_one(1, false, everywhere);
-	nm_memory_mapping_over(memory, 11, true);
-	for (unsigned interval = 1; interval < 3; interval++) {
-		access_from_node_1(ADDRESS, 10);
-		assert_int_equal(count_wanted(&wanted), 0);
-		follow_one(1, false, everywhere);
-	}
-	follow_one(-1, false, everywhere); /* it was away, and begins anew */
-	follow_one(1, false, everywhere);
-	follow_one(1, false, everywhere);
-	access_from_node_1(ADDRESS, 10);
-	assert_int_equal(count_wanted(&wanted), 0);
-	follow_one(1, false, everywhere);
-	access_from_node_1(ADDRESS, 10);
-	assert_int_equal(count_wanted(&wanted), 1);
-	hwloc_bitmap_free(everywhere);
-}
+SCRIPT(test_a_thread_settles_after_three_intervals, "shipped; one node1; mapped 11 1",
+       "each 2: access 11 11 cpu3 0 10; wanted = 0; one node1",
+       "one -1; one node1; one node1; access 11 11 cpu3 0 10; wanted = 0; one node1",
+       "access 11 11 cpu3 0 10; wanted = 1")
 
 /* Returns whether pages may follow the thread to this node. */
 static bool settles(uint32_t tid, unsigned node)
 {
-	struct nm_sample sample = sample_of(11, tid, 2 * node, ADDRESS);
-	const struct nm_page_touch *touch = nm_memory_add(memory, &sample);
+	const struct nm_page_touch *touch = add(11, tid, 2 * node, ADDRESS);
 	assert_non_null(touch);
 	return touch && !touch->passing;
 }
 
-TEST(test_a_held_thread_has_settled)
-{
-	be_shipped();
-	follow_one(1, true, everywhere);
-	assert_true(settles(11, 1));
-	assert_false(settles(11, 0));
-	assert_false(settles(12, 1));
-	follow_one(0, false, everywhere);
-	assert_false(settles(11, 0));
-	follow_one(0, false, topology->nodes[0].cpus); /* bound by its owner */
-	assert_true(settles(11, 0));
-	hwloc_bitmap_free(everywhere);
-}
+QUANTITY(settles, settles(U(0), U(1)))
+
+SCRIPT(test_a_held_thread_has_settled,
+       "shipped; one node1 assigned; settles 11 node1 = 1; settles 11 node0 = 0",
+       "settles 12 node1 = 0; one node0; settles 11 node0 = 0; one node0 bound",
+       "settles 11 node0 = 1")
 
 RUN_TESTS()

@@ -29,20 +29,19 @@ SCRIPT(test_pages_found_elsewhere,
 SCRIPT(test_other_process,
        "batch A 3; set ticks A = 778; run A; error A = ESRCH; fates A untried 3; calls = 0")
 
-SCRIPT(test_process_gone, "batch A 3; set process = 0; run A; error A = ESRCH; fates A untried 3")
+SCRIPT(test_process_gone, "batch A 3; kill; run A; error A = ESRCH; fates A untried 3")
 
 /* No page of the waiting call or of later ones is moved. */
 #define NONE_MOVES "release; collect A; error A = ESRCH; fates A untried 400"
 
-SCRIPT(test_process_ends_midway, "batch A 400; submit A; hold; set process = 0; " NONE_MOVES)
+SCRIPT(test_process_ends_midway, "batch A 400; submit A; hold; kill; " NONE_MOVES)
 
 /* At the same time, so that no check is due: the call itself detects it. */
 SCRIPT(test_number_is_anothers_midway,
        "batch A 400; submit A; hold; set process_ticks = 778; " NONE_MOVES)
 
 /* Its first thread has exited before the others: its number has no memory any more. */
-SCRIPT(test_first_thread_gone,
-       "batch A 3; set other_thread = 43; run A; error A = 0; fates A moved 3")
+SCRIPT(test_first_thread_gone, "batch A 3; leave_thread 43; run A; error A = 0; fates A moved 3")
 
 /* EINVAL: the process is exiting, and has no memory any more. */
 SCRIPT(test_call_refused,
@@ -76,7 +75,7 @@ SCRIPT(test_stuck_page_and_slow_call,
        "calls = 1")
 
 /* Until the first call has been made. */
-ACTION(work_until_called, while (mover_test->fake->calls == 0) nm_mover_work(mover_test->mover))
+ACTION(work_until_called, while (mover_test->memory->calls == 0) nm_mover_work(mover_test->mover))
 
 /* Calls for the first batch are slow, for example because its process holds the lock of its memory:
  * the batch of another domain does not wait for it, and the first one is continued later. */
@@ -119,20 +118,20 @@ WORD(kinds)
 		{"r--p 00000000 fd:01 78 /usr/lib/x.so",
 		 "default file=/usr/lib/x.so mapped=3 N0=3 kernelpagesize_kB=4"},
 		{ANONYMOUS, NULL}};
-	struct fake *fake = mover_test->fake;
+	struct memory *memory = mover_test->memory;
 	size_t maps = 0, numa_maps = 0;
 	word_batch(step);
 	for (size_t i = 0; i < batch_of(step)->count; i++)
 		batch_of(step)->steps[i].address = FAKE_BASE + i * 16 * FAKE_SMALL;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(rows); i++) {
 		uint64_t begin = FAKE_BASE + i * 16 * FAKE_SMALL;
-		maps += (size_t)snprintf(fake->maps + maps, FAKE_TEXT - maps,
+		maps += (size_t)snprintf(memory->maps + maps, FAKE_TEXT - maps,
 					 "%" PRIx64 "-%" PRIx64 " %s\n", begin,
 					 begin + 16 * FAKE_SMALL, rows[i][0]);
 		if (rows[i][1])
-			numa_maps +=
-				(size_t)snprintf(fake->numa_maps + numa_maps, FAKE_TEXT - numa_maps,
-						 "%" PRIx64 " %s\n", begin, rows[i][1]);
+			numa_maps += (size_t)snprintf(memory->numa_maps + numa_maps,
+						      FAKE_TEXT - numa_maps, "%" PRIx64 " %s\n",
+						      begin, rows[i][1]);
 	}
 }
 
@@ -169,11 +168,11 @@ SCRIPT(test_no_free_huge_page,
 
 WORD(map_pool)
 {
-	struct fake *fake = mover_test->fake;
-	snprintf(fake->maps, FAKE_TEXT,
+	struct memory *memory = mover_test->memory;
+	snprintf(memory->maps, FAKE_TEXT,
 		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:0f 99 /anon_hugepage (deleted)\n",
 		 FAKE_BASE, FAKE_BASE + 8 * (uint64_t)FAKE_HUGE);
-	snprintf(fake->numa_maps, FAKE_TEXT,
+	snprintf(memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default file=/anon_hugepage\\040(deleted) huge anon=8 dirty=8 N0=8 "
 		 "kernelpagesize_kB=2048\n",
 		 FAKE_BASE);

@@ -10,20 +10,20 @@
 TEST(test_huge_page_that_is_none)
 {
 	struct test *test = *state;
-	struct fake *fake = test->fake;
+	struct memory *memory = test->memory;
 	BATCH(4);
 
 	for (size_t i = 0; i < 4; i++)
 		make_huge(&batch_new->steps[i], i);
-	fake->whole[1] = true;
-	fake->node[0] = -ENOENT; /* never touched */
-	fake->node[7] = 2;	 /* elsewhere, and left there */
-	fake->node[2 * FAKE_PER_HUGE + 511] = -ENOENT;
+	memory->whole[1] = true;
+	memory->node[0] = -ENOENT; /* never touched */
+	memory->node[7] = 2;	   /* elsewhere, and left there */
+	memory->node[2 * FAKE_PER_HUGE + 511] = -ENOENT;
 	RUN(test, batch);
 	assert_all(batch, NM_PAGE_FATE_MOVED);
 	for (size_t i = 0; i < 4 * (size_t)FAKE_PER_HUGE; i++) {
 		bool absent = i == 0 || i == 2 * FAKE_PER_HUGE + 511;
-		assert_int_equal(fake->node[i], absent ? -ENOENT : i == 7 ? 2 : 1);
+		assert_int_equal(memory->node[i], absent ? -ENOENT : i == 7 ? 2 : 1);
 	}
 	assert_int_equal(batch->moved, 4);
 	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE - 3 * FAKE_SMALL);
@@ -32,17 +32,17 @@ TEST(test_huge_page_that_is_none)
 TEST(test_small_pages_all_stuck_or_away)
 {
 	struct test *test = *state;
-	struct fake *fake = test->fake;
+	struct memory *memory = test->memory;
 	BATCH(4);
 
 	for (size_t i = 0; i < 4; i++)
 		make_huge(&batch_new->steps[i], i);
 	for (size_t i = 0; i < FAKE_PER_HUGE; i++) {
-		fake->node[i] = i ? -ENOENT : 0;
-		fake->add_error[i] = -EACCES;
-		fake->node[FAKE_PER_HUGE + i] = i ? 3 : 2;
-		fake->node[2 * FAKE_PER_HUGE + i] = -ENOENT;
-		fake->node[3 * FAKE_PER_HUGE + i] = i == 300 ? 0 : -ENOENT;
+		memory->node[i] = i ? -ENOENT : 0;
+		memory->add_error[i] = -EACCES;
+		memory->node[FAKE_PER_HUGE + i] = i ? 3 : 2;
+		memory->node[2 * FAKE_PER_HUGE + i] = -ENOENT;
+		memory->node[3 * FAKE_PER_HUGE + i] = i == 300 ? 0 : -ENOENT;
 	}
 	RUN(test, batch);
 	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_FAILED);
@@ -51,7 +51,7 @@ TEST(test_small_pages_all_stuck_or_away)
 	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_FAILED);
 	assert_int_equal(batch->steps[2].error, -ENOENT);
 	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(fake->node[3 * FAKE_PER_HUGE + 300], 1);
+	assert_int_equal(memory->node[3 * FAKE_PER_HUGE + 300], 1);
 }
 
 /* ---- origins ---- */
@@ -78,23 +78,23 @@ TEST(test_origins)
 {
 	int before[FAKE_PAGES], was[FAKE_PAGES];
 	struct test *test = *state;
-	struct fake *fake = test->fake;
+	struct memory *memory = test->memory;
 	BATCH(4);
 
 	for (size_t i = 0; i < 4; i++) {
 		make_huge(&batch_new->steps[i], i);
 		batch_new->steps[i].from = -1;
 	}
-	fake->whole[3] = true;
+	memory->whole[3] = true;
 	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
-		fake->node[i] = i % 7 == 0 ? -ENOENT : (int)(i / 5 % 4);
+		memory->node[i] = i % 7 == 0 ? -ENOENT : (int)(i / 5 % 4);
 	for (size_t i = 0; i < 20; i++)
-		fake->add_error[FAKE_PER_HUGE + 2 * i] = -EACCES;
-	memcpy(before, fake->node, sizeof(before));
+		memory->add_error[FAKE_PER_HUGE + 2 * i] = -EACCES;
+	memcpy(before, memory->node, sizeof(before));
 	RUN(test, batch);
 	unfold(batch, was);
 	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
-		assert_int_equal(was[i], before[i] == fake->node[i] ? -1 : before[i]);
+		assert_int_equal(was[i], before[i] == memory->node[i] ? -1 : before[i]);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(batch->steps[i].base_pages, i < 3);
 	for (size_t i = 0; i < FAKE_PER_HUGE; i++)
@@ -124,7 +124,7 @@ TEST(test_ends_midway)
 {
 	int was[FAKE_PAGES];
 	struct test *test = *state;
-	struct fake *fake = test->fake;
+	struct memory *memory = test->memory;
 	struct nm_page_batch *batch = fake_batch(2);
 
 	for (size_t i = 0; i < 2; i++)
@@ -132,14 +132,14 @@ TEST(test_ends_midway)
 	test->config->pages.max_mb_per_s = 1;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_work(test->fake, test->mover);
+	fake_work(test->memory, test->mover);
 	nm_mover_drop(test->mover, FAKE_PID, false);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
+	assert_ptr_equal(fake_collect(test->memory, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	unfold(batch, was);
 	unsigned marked = 0;
 	for (size_t i = 0; i < FAKE_PAGES; i++) {
-		assert_int_equal(was[i], fake->node[i] == 1 ? 0 : -1);
+		assert_int_equal(was[i], memory->node[i] == 1 ? 0 : -1);
 		marked += was[i] == 0;
 	}
 	assert_in_range(marked, 1, FAKE_PAGES - 1);
@@ -155,7 +155,7 @@ TEST(test_again)
 	make_huge(&batch->steps[0], 0);
 	batch = run(test, batch);
 	assert_int_equal(batch->nr_base_pages, 1);
-	fake_pass_ms(test->fake, test->mover, 1000);
+	fake_pass_ms(test->memory, test->mover, 1000);
 	batch = run(test, batch);
 	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_ELSEWHERE);
 	assert_int_equal(batch->nr_base_pages, 0);

@@ -1,149 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of a process that is migrated as a whole. */
-#define SET_UP set_up_large
-#define TEAR_DOWN tear_down
+#define SET_UP open_large
+#define TEAR_DOWN close_mover
 #include "../support/test.h"
 
-#include "mover_fixture.h"
-
-static int set_up_large(void **state);
-
-static struct nm_page_batch *bulk_batch(void)
-{
-	struct nm_page_batch *batch = fake_batch(0);
-
-	batch->bulk = true;
-	batch->to = 1;
-	return batch;
-}
+#include "mover_words.h"
 
 /* Sets the line of numa_maps of the only mapping. */
-static void set_numa_maps(const struct test *test, const char *words)
+static void set_numa_maps(const char *words)
 {
-	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n",
+	snprintf(mover_test->memory->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n",
 		 FAKE_BASE, words);
 }
 
-/* As set_up(), without a limit on bytes; the process is too large to be moved at once. */
-static int set_up_large(void **state)
+/* As open_mover(), without a limit on bytes; the process is too large to be moved at once. */
+static int open_large(void **state)
 {
-	int r = set_up(state);
-	struct test *test = *state;
+	int r = open_mover(state);
 
-	test->config->pages.max_mb_per_s = 1U << 20;
-	set_numa_maps(test, "default anon=9000 N0=9000");
+	mover_test->config->pages.max_mb_per_s = 1U << 20;
+	set_numa_maps("default anon=9000 N0=9000");
 	return r;
 }
 
-static unsigned pages_on(const struct test *test, int node)
+/* ---- words ---- */
+
+/* bulk A: of the whole process, to node 1 */
+WORD(bulk)
 {
-	unsigned count = 0;
-
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		count += test->fake->node[page] == node;
-	return count;
+	struct nm_page_batch *batch = fake_batch(0);
+	batch->bulk = true;
+	batch->to = 1;
+	named[letter_of(step)] = batch;
 }
-
-/* The migration of the process to node 1: in base pages, those that are moved, that were there
- * before, and that stay although they were to move. 0 calls or searches: not checked; NONE: none.
- */
-struct outcome {
-	int error;
-	unsigned moved, there, stayed;
-	unsigned pages_of_one; /* 0: 1; of a pool: the base pages of a huge page */
-	unsigned calls_most, searches_most;
-};
-#define NONE UINT32_MAX
-
-static void assert_most(unsigned count, unsigned most)
-{
-	if (most != 0)
-		assert_true(count <= (most == NONE ? 0 : most));
-}
-
-static void migrate(struct test *test, struct outcome expected)
-{
-	struct nm_page_batch *batch_new = bulk_batch();
-	unsigned of_one = expected.pages_of_one ? expected.pages_of_one : 1;
-	unsigned calls = test->fake->calls;
-
-	nm_mover_free(NM_TAKE(test->mover));
-	RUN(test, batch);
-	assert_int_equal(batch->error, expected.error);
-	assert_int_equal(pages_on(test, 1), expected.moved + expected.there);
-	assert_int_equal(batch->moved, expected.moved / of_one);
-	assert_int_equal(batch->bytes, (uint64_t)expected.moved * FAKE_SMALL);
-	assert_int_equal(batch->stayed_bytes, (uint64_t)expected.stayed * FAKE_SMALL);
-	assert_int_equal(nm_mover_counts(test->mover).moved, batch->moved);
-	assert_int_equal(nm_mover_counts(test->mover).bytes, batch->bytes);
-	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
-	assert_most(test->fake->calls - calls, expected.calls_most);
-	assert_most(test->fake->finds, expected.searches_most);
-}
-#define MIGRATE(...) migrate(*state, (struct outcome){__VA_ARGS__})
-
-static struct fake *fake_in(void **state)
-{
-	return ((struct test *)*state)->fake;
-}
-
-/* ---- what moves ---- */
-
-/* One search, and one call, however scattered its pages are. */
-TEST(few_pages_need_few_calls)
-{
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		fake_in(state)->node[page] = page % 32 == 0 ? 2 : -ENOENT;
-	MIGRATE(.moved = FAKE_PAGES / 32, .calls_most = 1, .searches_most = 1);
-}
-
-TEST(all_of_a_large_process_moves)
-{
-	MIGRATE(.moved = FAKE_PAGES);
-	assert_true(fake_in(state)->calls > 1 && fake_in(state)->largest >= 256);
-}
-
-TEST(huge_pages_move_whole)
-{
-	fake_in(state)->whole[0] = fake_in(state)->whole[3] = true;
-	MIGRATE(.moved = FAKE_PAGES);
-}
-
-/* Some are there already, some were never touched, and other processes map some, too. */
-TEST(each_page_is_counted)
-{
-	struct fake *fake = fake_in(state);
-
-	for (size_t page = 0; page < FAKE_PER_HUGE; page++) {
-		fake->node[page] = 1;
-		fake->node[FAKE_PER_HUGE + page] = -ENOENT;
-		fake->add_error[3 * FAKE_PER_HUGE + page] = -EACCES;
-	}
-	MIGRATE(.moved = FAKE_PAGES - 3 * FAKE_PER_HUGE, .there = FAKE_PER_HUGE,
-		.stayed = FAKE_PER_HUGE);
-}
-
-/* A memory-only node beside the target is equally near. */
-TEST(memory_beside_the_target_stays)
-{
-	struct test *test = *state;
-
-	test->topology->nodes[3].nearest_with_cpus = 1;
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		test->fake->node[page] = page % 2 ? 3 : 2;
-	MIGRATE(.moved = FAKE_PAGES / 2);
-	assert_int_equal(pages_on(test, 3), FAKE_PAGES / 2);
-}
-
-/* Each page once, even if a search finds fewer pages than a call takes. */
-TEST(every_found_page_is_moved)
-{
-	fake_in(state)->found_most = 1000;
-	MIGRATE(.moved = FAKE_PAGES, .searches_most = FAKE_PAGES / 1000 + 1);
-	assert_true(fake_in(state)->finds >= 4);
-}
-
-/* ---- pages that return ---- */
 
 static struct nm_page_batch *batch_back(size_t nr_runs)
 {
@@ -156,19 +45,161 @@ static struct nm_page_batch *batch_back(size_t nr_runs)
 	return batch;
 }
 
+/* back A page0 6 node2 node0: adds six pages that return to node 2, and are on node 0 now */
+WORD(back)
+{
+	const unsigned letter = letter_of(step);
+	if (!named[letter])
+		named[letter] = batch_back(8);
+	struct nm_page_batch *batch = named[letter];
+	if (batch->nr_back == 8 && batch->back[0].pages == 0)
+		batch->nr_back = 0;
+	batch->back[batch->nr_back++] = (struct nm_base_pages){
+		FAKE_BASE + (uint64_t)N(0) * FAKE_SMALL, U(1), (int16_t)N(2), (int16_t)N(3)};
+}
+
+KNOB(target, batch_of(step)->to)
+QUANTITY(stayed, batch_of(step)->stayed_bytes / FAKE_SMALL)
+QUANTITY(lost, batch_of(step)->base_pages_lost)
+QUANTITY(finds, mover_test->memory->finds)
+KNOB(found_most, mover_test->memory->found_most)
+KNOB(maps_error, mover_test->memory->maps_error)
+KNOB(min_free_kib, mover_test->memory->min_free_kib)
+KNOB(swaps_from, mover_test->memory->swaps_from)
+
+/* every 32 of 0 node2, or every 2 of 1 absent: pages whose number is 0 modulo 32 */
+WORD(every)
+{
+	for (unsigned page = U(1); page < FAKE_PAGES; page += U(0))
+		mover_test->memory->node[page] = step_has(step, "absent") ? -ENOENT : (int)N(2);
+}
+
+/* keep_out 0-511 EIO: the kernel does not move these pages; keep_out_every 5 of 0 EIO: as above */
+WORD(keep_out)
+{
+	for (unsigned page = U(0); page <= U(1); page++)
+		mover_test->memory->add_error[page] =
+			(int)script_value(step, "error", step->word[1]);
+}
+
+WORD(keep_out_every)
+{
+	for (unsigned page = U(1); page < FAKE_PAGES; page += U(0))
+		mover_test->memory->add_error[page] =
+			(int)script_value(step, "error", step->word[3]);
+}
+
+WORD(all_busy)
+{
+	for (unsigned page = 0; page < FAKE_PAGES; page++)
+		mover_test->memory->busy[page] = UINT32_MAX;
+}
+
+ACTION(all_huge, memset(mover_test->memory->whole, true, sizeof(mover_test->memory->whole)))
+ACTION(numa_maps, set_numa_maps(step_rest(step)))
+
+/* The migration of the process to node 1: migrate moved 8192 stayed 1 error ENOSPC there 512 calls
+ * 3 finds 0 of 512. What is not named is 0; at most as many calls and searches, of which any number
+ * is allowed otherwise; "of" are the base pages of one page of a pool. */
+static unsigned named_number(const struct step *step, const char *word, unsigned otherwise)
+{
+	for (unsigned i = 0; i + 1 < step->count; i++)
+		if (strcmp(step->word[i], word) == 0)
+			return (unsigned)script_value(step, "number", step->word[i + 1]);
+	return otherwise;
+}
+
+WORD(migrate)
+{
+	const struct memory *memory = mover_test->memory;
+	const unsigned moved = named_number(step, "moved", 0), of = named_number(step, "of", 1);
+	const unsigned calls = memory->calls, finds = memory->finds;
+	unsigned there = 0;
+
+	nm_mover_free(NM_TAKE(mover_test->mover));
+	struct nm_page_batch *batch = fake_batch(0);
+	batch->bulk = true;
+	batch->to = 1;
+	batch = run(mover_test, batch);
+	const struct nm_mover_counts counts = nm_mover_counts(mover_test->mover);
+	for (unsigned page = 0; page < FAKE_PAGES; page++)
+		there += memory->node[page] == 1;
+	const struct {
+		const char *name;
+		double found, expected;
+	} values[] = {
+		{"error", batch->error, (int)named_number(step, "error", 0)},
+		{"pages there", there, moved + named_number(step, "there", 0)},
+		{"moved", (double)batch->moved, moved / of},
+		{"bytes", (double)batch->bytes, (double)moved * FAKE_SMALL},
+		{"stayed bytes", (double)batch->stayed_bytes,
+		 (double)named_number(step, "stayed", 0) * FAKE_SMALL},
+		{"counted", (double)counts.moved, (double)batch->moved},
+		{"counted bytes", (double)counts.bytes, (double)batch->bytes},
+		{"waiting", (double)counts.waiting, 0},
+	};
+	nm_page_batch_free(batch);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(values); i++)
+		if (values[i].found != values[i].expected)
+			script_fail(step, "%s: %.0f, not %.0f", values[i].name, values[i].found,
+				    values[i].expected);
+	if (memory->calls - calls > named_number(step, "calls", UINT32_MAX) ||
+	    memory->finds - finds > named_number(step, "finds", UINT32_MAX))
+		script_fail(step, "%u calls, %u searches", memory->calls - calls,
+			    memory->finds - finds);
+}
+
+/* until_done A 500: in steps of 500 ms */
+WORD(until_done)
+{
+	struct nm_page_batch *done = NULL;
+	for (unsigned i = 0; i < 10000 && !done; i++) {
+		fake_pass_ms(mover_test->memory, mover_test->mover, (uint64_t)N(0));
+		done = fake_done(mover_test->mover);
+	}
+	if (done != batch_of(step))
+		script_fail(step, "it is not done");
+	in_mover[letter_of(step)] = false;
+}
+
+/* ---- what moves ---- */
+
+/* One search, and one call, however scattered its pages are. */
+SCRIPT(few_pages_need_few_calls,
+       "put 0-8191 absent; every 32 of 0 node2; migrate moved 256 calls 1 finds 1")
+
+SCRIPT(all_of_a_large_process_moves, "migrate moved 8192; calls > 1; largest >= 256")
+
+SCRIPT(huge_pages_move_whole, "set whole 0 = 1; set whole 3 = 1; migrate moved 8192")
+
+/* Some are there already, some were never touched, and other processes map some, too. */
+SCRIPT(each_page_is_counted, "put 0-511 node1; put 512-1023 absent; keep_out 1536-2047 EACCES",
+       "migrate moved 6656 there 512 stayed 512")
+
+ACTION(beside, mover_test->topology->nodes[U(0)].nearest_with_cpus = (int)U(1))
+
+/* A memory-only node beside the target is equally near. */
+SCRIPT(memory_beside_the_target_stays,
+       "beside node3 node1; put 0-8191 node2; every 2 of 1 node3; migrate moved 4096",
+       "pages node3 = 4096")
+
+/* Each page once, even if a search finds fewer pages than a call takes. */
+SCRIPT(every_found_page_is_moved, "set found_most = 1000; migrate moved 8192 finds 9; finds >= 4")
+
+/* ---- pages that return ---- */
+
 /* Each page returns to its former node, in any order. */
 TEST(pages_are_rolled_back_to_their_nodes)
 {
-	struct test *test = *state;
+	struct test *test = mover_test;
 	struct nm_page_batch *batch_new = fake_batch(FAKE_PAGES), *returned_new = batch_back(0);
 	unsigned pages = 0;
 
 	for (size_t page = 0; page < FAKE_PAGES; page++) {
-		test->fake->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
+		test->memory->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
 		batch_new->steps[page].from = -1;
 	}
 	RUN(test, batch);
-	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 	for (size_t i = 0; i < batch->nr_base_pages; i++)
 		pages += batch->base_pages[i].pages;
 	assert_int_equal(pages, batch->moved);
@@ -180,299 +211,188 @@ TEST(pages_are_rolled_back_to_their_nodes)
 	assert_int_equal(returned->error, 0);
 	assert_int_equal(returned->moved, pages);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		assert_int_equal(test->fake->node[page], page % 700 < 100    ? 2
-							 : page % 700 == 100 ? 1
-									     : 0);
+		assert_int_equal(test->memory->node[page], page % 700 < 100    ? 2
+							   : page % 700 == 100 ? 1
+									       : 0);
 }
 
 /* The kernel or another decision moved it again. */
-TEST(a_page_that_moved_since_stays)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch_new = batch_back(1);
-
-	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
-	test->fake->node[4] = 1;
-	RUN(test, batch);
-	assert_int_equal(batch->error, 0);
-	assert_int_equal(batch->moved, 5);
-	assert_int_equal(test->fake->node[4], 1);
-	assert_int_equal(test->fake->node[5], 2);
-}
+SCRIPT(a_page_that_moved_since_stays,
+       "back A page0 6 node2 node0; put 4 node1; run A; error A = 0; moved A = 5",
+       "pages node2 0-3 = 4; pages node1 4-4 = 1; pages node2 5-5 = 1")
 
 /* A node that was removed from its cpuset gets no pages. */
-TEST(rollback_respects_the_cpuset)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch_new = batch_back(2);
+SCRIPT(rollback_respects_the_cpuset,
+       "back A page0 3 node7 node0; back A page3 2 node2 node0; run A; error A = 0; moved A = 2",
+       "pages node2 = 2")
 
-	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 3, 7, 0};
-	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 3 * 4096, 2, 2, 0};
-	RUN(test, batch);
-	assert_int_equal(batch->error, 0);
-	assert_int_equal(batch->moved, 2);
-	assert_int_equal(pages_on(test, 2), 2);
-}
-
-/* Pages that are bound by now, or unmapped, stay; those of the pool return as wholes. */
-TEST(rollback_respects_the_mappings)
+/* Eight pages, of which four are bound, and a mapping of two huge pages of a pool. */
+WORD(map_pool)
 {
-	struct test *test = *state;
-	struct nm_page_batch *batch_new = batch_back(5);
+	struct memory *memory = mover_test->memory;
 	const uint64_t bound = FAKE_BASE + 4 * (uint64_t)FAKE_SMALL;
 	const uint64_t pool = FAKE_BASE + FAKE_HUGE;
 
-	snprintf(test->fake->maps, FAKE_TEXT,
+	snprintf(memory->maps, FAKE_TEXT,
 		 "%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n%" PRIx64 "-%" PRIx64
 		 " rw-p 0 00:00 0\n%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n",
 		 FAKE_BASE, bound, bound, bound + 4 * FAKE_SMALL, pool, pool + 2 * FAKE_HUGE);
-	snprintf(test->fake->numa_maps, FAKE_TEXT,
+	snprintf(memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default anon=4 N0=4 kernelpagesize_kB=4\n%" PRIx64
 		 " bind:0 anon=4 N0=4 kernelpagesize_kB=4\n%" PRIx64
 		 " default huge anon=2 N0=2 kernelpagesize_kB=2048\n",
 		 FAKE_BASE, bound, pool);
-	test->fake->whole[1] = test->fake->whole[2] = true;
-	test->fake->pool_pages[2] = 9;
-	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 8, 2, 0};
-	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 100 * FAKE_SMALL, 3, 2, 0};
-	batch_new->back[2] = (struct nm_base_pages){pool, 2 * FAKE_PER_HUGE, 2, 0};
-	/* Base pages, where the process has mapped huge pages since. */
-	batch_new->back[3] = (struct nm_base_pages){pool + FAKE_SMALL, 3, 2, 0};
-	batch_new->back[4] = (struct nm_base_pages){pool, 3, 2, 0};
-	RUN(test, batch);
-	assert_int_equal(batch->error, 0);
-	assert_int_equal(batch->moved, 4 + 2);
-	assert_int_equal(pages_on(test, 2), 4 + 2 * FAKE_PER_HUGE);
 }
+
+/* Pages that are bound by now, or unmapped, stay; those of the pool return as wholes, and base
+ * pages do not where the process has mapped huge pages since. */
+SCRIPT(rollback_respects_the_mappings,
+       "map_pool; set whole 1 = 1; set whole 2 = 1; set pool_pages 2 = 9",
+       "back A page0 8 node2 node0; back A page100 3 node2 node0; back A page512 1024 node2 node0",
+       "back A page513 3 node2 node0; back A page512 3 node2 node0; run A; error A = 0",
+       "moved A = 6; pages node2 = 1028")
 
 /* ---- pages that stay ---- */
 
-#define CALLS_OF_ALL (2 * ((FAKE_PAGES + 1023) / 1024))
-
 /* Pages that are in use cost two calls per 1,024 pages at most, and end the batch: also on a
  * machine whose calls are slow. */
-TEST(busy_pages_are_tried_twice)
-{
-	static const uint64_t page_ns[] = {0, 200000};
-
-	for (size_t i = 0; i < NM_ARRAY_SIZE(page_ns); i++) {
-		fake_in(state)->page_ns = page_ns[i];
-		for (size_t page = 0; page < FAKE_PAGES; page++)
-			fake_in(state)->busy[page] = UINT32_MAX;
-		MIGRATE(.stayed = FAKE_PAGES, .calls_most = CALLS_OF_ALL);
-	}
-}
+SCRIPT(busy_pages_are_tried_twice,
+       "all_busy; migrate stayed 8192 calls 16; set page_ns = 200000; all_busy",
+       "migrate stayed 8192 calls 16")
 
 /* The kernel reports a reason for each page: these pages are tried once. */
-TEST(refused_pages_are_tried_once)
-{
-	static const int errors[] = {-EIO, -EBUSY, -ENOMEM, -EPERM, -EACCES};
-
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		fake_in(state)->add_error[page] = errors[page % NM_ARRAY_SIZE(errors)];
-	MIGRATE(.stayed = FAKE_PAGES, .calls_most = CALLS_OF_ALL);
-}
+SCRIPT(refused_pages_are_tried_once,
+       "keep_out 0-8191 EIO; keep_out_every 5 of 1 EBUSY; keep_out_every 5 of 2 ENOMEM",
+       "keep_out_every 5 of 3 EPERM; keep_out_every 5 of 4 EACCES; migrate stayed 8192 calls 16")
 
 /* The process has unmapped them meanwhile. */
-TEST(vanished_pages_are_no_refusal)
-{
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		fake_in(state)->add_error[page] = page % 2 ? -ENOENT : -EFAULT;
-	MIGRATE(.stayed = 0);
-}
+SCRIPT(vanished_pages_are_no_refusal,
+       "keep_out 0-8191 EFAULT; keep_out_every 2 of 1 ENOENT; migrate stayed 0")
 
 /* Pages that are local, or placed by their owner, are not even searched. */
-TEST(pages_that_may_not_move_are_not_searched)
-{
-	static const char *const words[] = {"default anon=8192 N1=8192",
-					    "bind:0 anon=8192 N0=8192"};
+SCRIPT(pages_that_may_not_move_are_not_searched,
+       "numa_maps default anon=8192 N1=8192; migrate finds 0",
+       "numa_maps bind:0 anon=8192 N0=8192; migrate finds 0")
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(words); i++) {
-		set_numa_maps(*state, words[i]);
-		MIGRATE(.searches_most = NONE);
-	}
+/* A mapping of 4 GiB. */
+WORD(map_sparse)
+{
+	snprintf(mover_test->memory->maps, FAKE_TEXT,
+		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\n", FAKE_BASE,
+		 FAKE_BASE + ((uint64_t)4 << 30));
 }
 
 /* SECURITY: sparse */
-TEST(a_sparse_mapping_is_not_searched)
-{
-	snprintf(fake_in(state)->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\n",
-		 FAKE_BASE, FAKE_BASE + ((uint64_t)4 << 30));
-	MIGRATE(.searches_most = NONE);
-}
+SCRIPT(a_sparse_mapping_is_not_searched, "map_sparse; migrate finds 0")
 
-TEST(a_migration_ends_with_its_process)
-{
-	fake_in(state)->where_error = -ESRCH;
-	MIGRATE(.error = -ESRCH);
-}
+SCRIPT(a_migration_ends_with_its_process, "set where_error = ESRCH; migrate error ESRCH")
 
-TEST(there_is_no_such_node)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch();
+SCRIPT(there_is_no_such_node, "bulk A; set target A = 99; run A; error A = EPERM; finds = 0")
 
-	batch_new->to = 99;
-	RUN(test, batch);
-	assert_int_equal(batch->error, -EPERM);
-	assert_int_equal(test->fake->finds, 0);
-}
-
-TEST(the_node_is_outside_the_cpuset)
-{
-	fake_in(state)->barred_nodes = 1 << 1;
-	MIGRATE(.stayed = FAKE_PAGES);
-}
+SCRIPT(the_node_is_outside_the_cpuset, "set barred_nodes = 2; migrate stayed 8192")
 
 /* ---- room ---- */
 
-/* Programs are swapped out for node 1, which has page cache: migration stops between two calls. */
-TEST(nothing_moves_to_a_swapping_node)
-{
-	struct fake *fake = fake_in(state);
+#define SWAPS                                                                                      \
+	"set min_free_kib = 4096; set swaps_from = 3; keep age = reclaim_age; set call_ns = age"
+QUANTITY(reclaim_age, NM_RECLAIM_AGE_NS)
 
-	fake->min_free_kib = 4096;
-	fake->free_kib[1] = 2048;
-	fake->idle_kib[1] = 1U << 20;
-	fake->call_ns = NM_RECLAIM_AGE_NS;
-	fake->swaps_from = 3;
-	MIGRATE(.error = -ENOSPC, .moved = 3 * 1024, .calls_most = 3);
-}
+/* Programs are swapped out for node 1, which has page cache: migration stops between two calls. */
+SCRIPT(nothing_moves_to_a_swapping_node, SWAPS,
+       "set free_kib 1 = 2048; set idle_kib 1 = 1M; migrate error ENOSPC moved 3072 calls 3")
 
 /* The node has free memory, so any swapping is elsewhere. */
-TEST(swapping_elsewhere_does_not_matter)
-{
-	fake_in(state)->min_free_kib = 4096;
-	fake_in(state)->call_ns = NM_RECLAIM_AGE_NS;
-	fake_in(state)->swaps_from = 3;
-	MIGRATE(.moved = FAKE_PAGES);
-}
+SCRIPT(swapping_elsewhere_does_not_matter, SWAPS, "migrate moved 8192")
 
 /* A pool that is used up is not expected to be refilled. */
-TEST(a_used_up_pool_is_a_refusal)
+SCRIPT(a_used_up_pool_is_a_refusal,
+       "huge_maps; all_huge; set pool_pages 1 = 1; migrate moved 512 of 512 stayed 7680")
+
+WORD(huge_maps)
 {
-	snprintf(fake_in(state)->numa_maps, FAKE_TEXT,
-		 "%" PRIx64 " default huge anon=%u N0=%u kernelpagesize_kB=2048\n", FAKE_BASE,
-		 FAKE_PAGES / FAKE_PER_HUGE, FAKE_PAGES / FAKE_PER_HUGE);
-	memset(fake_in(state)->whole, true, sizeof(fake_in(state)->whole));
-	fake_in(state)->pool_pages[1] = 1;
-	MIGRATE(.moved = FAKE_PER_HUGE, .pages_of_one = FAKE_PER_HUGE,
-		.stayed = FAKE_PAGES - FAKE_PER_HUGE);
+	snprintf(mover_test->memory->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default huge anon=16 N0=16 kernelpagesize_kB=2048\n", FAKE_BASE);
 }
 
 /* Pages of which a block of 2 MiB has few are moved while there is room for them: whole blocks of 8
  * pages. */
-TEST(a_node_nearly_full_takes_what_fits)
-{
-	struct test *test = *state;
-
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		if (page % 64)
-			test->fake->node[page] = -ENOENT;
-	test->config->pages.keep_free_percent = 0;
-	test->fake->free_kib[1] = 4 * 100;
-	MIGRATE(.error = -ENOSPC, .moved = 12 * 8);
-}
+SCRIPT(a_node_nearly_full_takes_what_fits,
+       "put 0-8191 absent; every 64 of 0 node0; set keep_free_percent = 0; set free_kib 1 = 400",
+       "migrate error ENOSPC moved 96")
 
 /* The kernel moves a huge page with the first of its base pages, and the mappings show none. */
-TEST(huge_pages_need_room)
-{
-	static const struct {
-		unsigned free, moved;
-	} cases[] = {{1, 0}, {100, 0}, {511, 0}, {512, 512}, {600, 512}, {1024, 1024}};
-	struct test *test = *state;
-
-	test->config->pages.keep_free_percent = 0;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		memset(test->fake->node, 0, sizeof(test->fake->node));
-		memset(test->fake->whole, true, sizeof(test->fake->whole));
-		test->fake->free_kib[1] = 4 * cases[i].free;
-		MIGRATE(.error = -ENOSPC, .moved = cases[i].moved);
-	}
-}
+SCRIPT(huge_pages_need_room,
+       "set keep_free_percent = 0; all_huge; set free_kib 1 = 4; migrate error ENOSPC",
+       "set free_kib 1 = 400; migrate error ENOSPC; set free_kib 1 = 2044; migrate error ENOSPC",
+       "set free_kib 1 = 2048; migrate error ENOSPC moved 512; put 0-8191 node0",
+       "set free_kib 1 = 2400; migrate error ENOSPC moved 512; put 0-8191 node0",
+       "set free_kib 1 = 4096; migrate error ENOSPC moved 1024")
 
 /* ---- pages that other processes map, too ---- */
 
 /* One page of the large mapping is mapped by another process, after fork(2) or by KSM. `words`
  * describe the large mapping, whose last 1 MiB is a mapping of its own. */
-static void share_a_page(struct test *test, const char *mode, const char *words)
+static void share_a_page(const char *mode, const char *words)
 {
+	struct memory *memory = mover_test->memory;
 	const uint64_t split = FAKE_BASE + (FAKE_PAGES - 256) * (uint64_t)FAKE_SMALL;
 
-	snprintf(test->fake->maps, FAKE_TEXT,
+	snprintf(memory->maps, FAKE_TEXT,
 		 "%" PRIx64 "-%" PRIx64 " %s \n%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 		 FAKE_BASE, split, mode, split, FAKE_BASE + FAKE_PAGES * (uint64_t)FAKE_SMALL);
-	snprintf(test->fake->numa_maps, FAKE_TEXT,
+	snprintf(memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " %s\n%" PRIx64
 		 " default anon=256 dirty=256 N0=256 kernelpagesize_kB=4\n",
 		 FAKE_BASE, words, split);
-	test->fake->add_error[17] = -EACCES;
+	memory->add_error[17] = -EACCES;
 }
 
 #define SHARED_PAGE "default anon=7936 dirty=7936 mapmax=2 N0=7936 kernelpagesize_kB=4"
 #define PRIVATE "rw-p 00000000 00:00 0"
 
+ACTION(share_a_page, share_a_page(PRIVATE, SHARED_PAGE))
+ACTION(share_a_file,
+       share_a_page("r--p 00000000 fd:01 7 /model",
+		    "default file=/model mapped=7936 mapmax=2 N0=7936 kernelpagesize_kB=4"))
+
 /* All pages except the one that the kernel leaves out move, and are counted. */
-TEST(one_shared_page_stays_alone)
-{
-	share_a_page(*state, PRIVATE, SHARED_PAGE);
-	MIGRATE(.moved = FAKE_PAGES - 1, .stayed = 1);
-	assert_int_equal(fake_in(state)->node[17], 0);
-}
+SCRIPT(one_shared_page_stays_alone,
+       "share_a_page; migrate moved 8191 stayed 1; pages node0 17-17 = 1")
 
-/* 4 MiB are free on the node: the rest of a large file stays with its page that is shared; the
- * process has used more memory since its mappings were read, or they show a wrong amount. */
-TEST(room_is_kept_whatever_the_mappings_say)
-{
-	static const struct {
-		const char *name, *mode, *words;
-		struct outcome expected;
-	} rows[] = {
-		{"a shared page", PRIVATE, SHARED_PAGE, {-ENOSPC, 1023, .stayed = 1}},
-		{"a shared file",
-		 "r--p 00000000 fd:01 7 /model",
-		 "default file=/model mapped=7936 mapmax=2 N0=7936 kernelpagesize_kB=4",
-		 {0, 256}},
-		{"one page", NULL, "default anon=1 N0=1", {0, 1024}},
-		{"a node that is not known", NULL, "default anon=1 N77=1", {0, 1024}},
-		{"one shared page", NULL, "default anon=1 mapmax=9 N0=1", {0, 1024}},
-		{"any number", NULL, "default anon=18446744073709551615 N0=1", {0, 1024}},
-	};
+/* 4 MiB are free on the node: the rest of a large file stays with its page that is shared. */
+#define LITTLE_ROOM "set keep_free_percent = 0; set free_kib 1 = 4096"
 
-	EACH_ROW(row, rows)
-	{
-		tear_down(state);
-		set_up_large(state);
-		struct test *test = *state;
-		test->config->pages.keep_free_percent = 0;
-		test->fake->free_kib[1] = 4096;
-		if (row->mode)
-			share_a_page(test, row->mode, row->words);
-		else
-			set_numa_maps(test, row->words);
-		migrate(test, row->expected);
+SCRIPT(room_is_kept_beside_a_shared_page, LITTLE_ROOM,
+       "share_a_page; migrate error ENOSPC moved 1023 stayed 1")
+
+SCRIPT(room_is_kept_beside_a_shared_file, LITTLE_ROOM, "share_a_file; migrate moved 256")
+
+/* The process has used more memory since its mappings were read, or they show a wrong amount. */
+SCRIPT(room_is_kept_whatever_the_mappings_say, LITTLE_ROOM,
+       "numa_maps default anon=1 N0=1; migrate moved 1024; put 0-8191 node0",
+       "numa_maps default anon=1 N77=1; migrate moved 1024; put 0-8191 node0",
+       "numa_maps default anon=1 mapmax=9 N0=1; migrate moved 1024; put 0-8191 node0",
+       "numa_maps default anon=18446744073709551615 N0=1; migrate moved 1024")
+
+/* pass_most 100 820: passes 100 ms until it is done, in each of which at most so many pages move */
+WORD(pass_most)
+{
+	struct nm_page_batch *done = NULL;
+	while (!done) {
+		const struct step node1 = {.number = {1}, .nr_numbers = 1};
+		const unsigned before = count_pages(&node1);
+		fake_pass_ms(mover_test->memory, mover_test->mover, (uint64_t)N(0));
+		if (count_pages(&node1) - before > U(1))
+			script_fail(step, "%u pages", count_pages(&node1) - before);
+		done = fake_done(mover_test->mover);
 	}
+	in_mover[letter_of(step)] = false;
 }
 
-/* The rate allows the bytes of 0.1 s in one call. */
-TEST(no_call_exceeds_the_rate)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = bulk_batch();
-
-	test->config->pages.max_mb_per_s = 16;
-	share_a_page(test, PRIVATE, SHARED_PAGE);
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
-		unsigned before = pages_on(test, 1);
-		fake_pass_ms(test->fake, test->mover, 100);
-		assert_true(pages_on(test, 1) - before <= 2 * 410); /* of 1.6 MiB */
-	}
-	assert_true(test->fake->largest <= 410);
-	assert_int_equal(batch->moved, FAKE_PAGES - 1);
-	nm_page_batch_free(batch);
-}
+/* The rate allows the bytes of 0.1 s in one call: 410 pages of 1.6 MiB, of two tenths. */
+SCRIPT(no_call_exceeds_the_rate,
+       "set max_mb_per_s = 16; share_a_page; bulk A; submit A; pass_most A 100 820",
+       "largest <= 410; moved A = 8191")
 
 /* ---- memory beside it ---- */
 
@@ -492,160 +412,84 @@ TEST(memory_that_stays_does_not_hold_the_rest)
 
 	EACH_ROW(row, rows)
 	{
-		struct fake *fake = fake_in(state);
-		memset(fake->node, 0, sizeof(fake->node));
-		snprintf(fake->maps, FAKE_TEXT,
+		struct memory *memory = mover_test->memory;
+		memset(memory->node, 0, sizeof(memory->node));
+		snprintf(memory->maps, FAKE_TEXT,
 			 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n%" PRIx64 "-%" PRIx64
 			 " %s 00000000 00:00 0 \n"
 			 "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0\n",
 			 FAKE_BASE, middle, middle, FAKE_BASE + 120 * FAKE_SMALL, row->mode);
-		snprintf(fake->numa_maps, FAKE_TEXT,
+		snprintf(memory->numa_maps, FAKE_TEXT,
 			 "%" PRIx64 " default anon=100 N0=100 kernelpagesize_kB=4\n%" PRIx64
 			 " %s kernelpagesize_kB=4\n",
 			 FAKE_BASE, row->words ? middle : middle + FAKE_SMALL,
 			 row->words ? row->words : "default");
-		MIGRATE(.moved = 100, .stayed = row->stayed);
+		char line[64];
+		snprintf(line, sizeof(line), "migrate moved 100 stayed %u", row->stayed);
+		script_run_line(1, line);
 	}
 }
 
-TEST(a_mapping_that_was_bound_meanwhile_is_left_out)
+WORD(bind_more)
 {
-	struct fake *fake = fake_in(state);
-
-	snprintf(fake->numa_maps + strlen(fake->numa_maps), FAKE_TEXT / 2,
+	char *numa_maps = mover_test->memory->numa_maps;
+	snprintf(numa_maps + strlen(numa_maps), FAKE_TEXT / 2,
 		 "%" PRIx64 " bind:0 anon=9 N0=9 kernelpagesize_kB=4\n",
 		 FAKE_BASE + 2 * FAKE_PAGES * FAKE_SMALL);
-	MIGRATE(.moved = FAKE_PAGES);
 }
+
+SCRIPT(a_mapping_that_was_bound_meanwhile_is_left_out, "bind_more; migrate moved 8192")
 
 /* ---- turns ---- */
 
 /* Other processes do not wait until a large one is done. */
-TEST(processes_take_turns)
-{
-	struct test *test = *state;
-	struct nm_page_batch *first = bulk_batch(), *second = fake_batch(1);
-
-	test->config->pages.max_mb_per_s = 16;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, first), 0);
-	fake_hold(test->fake, test->mover);
-	assert_int_equal(nm_mover_submit(test->mover, second), 0);
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), second);
-	assert_true(pages_on(test, 1) < FAKE_PAGES);
-	for (struct nm_page_batch *done; !(done = fake_done(test->mover));) {
-		fake_pass_ms(test->fake, test->mover, 500);
-	}
-	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
-	nm_page_batch_free(first);
-	nm_page_batch_free(second);
-}
+SCRIPT(processes_take_turns,
+       "set max_mb_per_s = 16; bulk A; submit A; hold; batch B 1; submit B; release; collect B",
+       "pages node1 < 8192; until_done A 500; pages node1 = 8192")
 
 /* It waits in the mover for its mappings, which take several turns. */
-TEST(a_batch_waits_for_its_mappings)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = bulk_batch();
-
-	test->fake->maps_error = -EAGAIN;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	for (unsigned i = 0; i < 20; i++) {
-		fake_pass_ms(test->fake, test->mover, 100);
-		assert_null(fake_done(test->mover));
-	}
-	test->fake->maps_error = 0;
-	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
-		fake_pass_ms(test->fake, test->mover, 500);
-	}
-	assert_int_equal(batch->error, 0);
-	assert_int_equal(batch->moved, FAKE_PAGES);
-	nm_page_batch_free(batch);
-}
+SCRIPT(a_batch_waits_for_its_mappings, "set maps_error = EAGAIN; bulk A; submit A",
+       "each 20: pass_ms 100; done nothing",
+       "set maps_error = 0; until_done A 500; error A = 0; moved A = 8192")
 
 /* No page of a rollback is left out when its worker is still busy after a round. */
-TEST(a_rollback_waits_for_its_worker)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = batch_back(1);
-
-	batch->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
-	test->fake->where_error = -EINPROGRESS;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	for (unsigned i = 0; i < 20; i++)
-		fake_pass_ms(test->fake, test->mover, 100);
-	test->fake->where_error = 0;
-	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover))
-		fake_pass_ms(test->fake, test->mover, 500);
-	assert_int_equal(batch->error, 0);
-	assert_int_equal(batch->moved, 6);
-	assert_int_equal(pages_on(test, 2), 6);
-	nm_page_batch_free(batch);
-}
+SCRIPT(a_rollback_waits_for_its_worker,
+       "back A page0 6 node2 node0; set where_error = EINPROGRESS; submit A",
+       "each 20: pass_ms 100",
+       "set where_error = 0; until_done A 500; error A = 0; moved A = 6; pages node2 = 6")
 
 /* Its worker is still busy after a round: other batches continue, and this one does when the worker
- * is done. */
+ * is done. Process 43 does not exist. */
 /* SECURITY: held-lock */
-TEST(others_go_on_while_a_worker_is_at_work)
-{
-	struct test *test = *state;
-	struct nm_page_batch *busy = bulk_batch(), *other = bulk_batch();
-
-	test->fake->where_error = -EINPROGRESS;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, busy), 0);
-	for (unsigned i = 0; i < 20; i++) {
-		fake_pass_ms(test->fake, test->mover, 100);
-		assert_null(fake_done(test->mover));
-	}
-	other->pid = FAKE_PID + 1; /* a process that does not exist */
-	assert_int_equal(nm_mover_submit(test->mover, other), 0);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
-	assert_int_equal(other->error, -ESRCH);
-	test->fake->where_error = 0;
-	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
-		fake_pass_ms(test->fake, test->mover, 500);
-	}
-	assert_int_equal(busy->error, 0);
-	nm_page_batch_free(busy);
-	nm_page_batch_free(other);
-}
+SCRIPT(others_go_on_while_a_worker_is_at_work, "set where_error = EINPROGRESS; bulk A; submit A",
+       "each 20: pass_ms 100; done nothing",
+       "bulk B; set pid B = 43; submit B; collect B; error B = ESRCH; set where_error = 0",
+       "until_done A 500; error A = 0")
 
 /* A turn of reading is followed by a pause of the same length, for any number of turns. */
 TEST(long_mappings_take_twice_their_time)
 {
-	struct test *test = *state;
-	struct nm_page_batch *batch = bulk_batch(), *done;
+	struct test *test = mover_test;
+	struct nm_page_batch *batch = fake_batch(0), *done;
 	uint64_t begun_ns = test->fake->now_ns;
 
-	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
+	batch->bulk = true;
+	batch->to = 1;
+	test->memory->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	while (!(done = fake_done(test->mover))) {
-		fake_work(test->fake, test->mover);
+		fake_work(test->memory, test->mover);
 		test->fake->now_ns += NM_NSEC_PER_MSEC;
 	}
 	assert_ptr_equal(done, batch);
 	assert_int_equal(batch->moved, FAKE_PAGES);
-	assert_true(test->fake->reads >= 4);
-	assert_true(test->fake->now_ns - begun_ns <= test->fake->reads * 45 * NM_NSEC_PER_MSEC);
+	assert_true(test->memory->reads >= 4);
+	assert_true(test->fake->now_ns - begun_ns <= test->memory->reads * 45 * NM_NSEC_PER_MSEC);
 	nm_page_batch_free(batch);
 }
 
-TEST(a_waiting_batch_is_dropped)
-{
-	struct test *test = *state;
-	struct nm_page_batch *batch = bulk_batch();
-
-	test->fake->maps_error = -EAGAIN;
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	nm_mover_drop(test->mover, FAKE_PID, true);
-	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
-	assert_int_equal(batch->error, -ECANCELED);
-	nm_page_batch_free(batch);
-}
+SCRIPT(a_waiting_batch_is_dropped,
+       "set maps_error = EAGAIN; bulk A; submit A; drop bulk; collect A; error A = ECANCELED")
 
 RUN_TESTS()

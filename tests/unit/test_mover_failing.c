@@ -140,7 +140,7 @@ static unsigned pages_on_target(const struct test *test)
 {
 	unsigned count = 0;
 	for (size_t page = 0; page < FAKE_PAGES; page++)
-		count += test->fake->node[page] == 1;
+		count += test->memory->node[page] == 1;
 	return count;
 }
 
@@ -176,7 +176,7 @@ static void assert_batch_matches_pages(const struct test *test, const struct nm_
 		assert_int_equal(batch->moved, pages_on_target(test));
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
-		int on = test->fake->node[(step->address - FAKE_BASE) / FAKE_SMALL];
+		int on = test->memory->node[(step->address - FAKE_BASE) / FAKE_SMALL];
 		if (step->fate == NM_PAGE_FATE_MOVED)
 			assert_int_equal(on, 1);
 		failed = failed || step->fate != NM_PAGE_FATE_UNTRIED;
@@ -192,14 +192,14 @@ static enum outcome live(void)
 	assert_int_equal(set_up(&state), 0);
 	struct test *test = state;
 	for (size_t page = PAGES; page < FAKE_PAGES; page++)
-		test->fake->node[page] = -ENOENT;
-	test->fake->found_most = PAGES / 3; /* several searches */
-	snprintf(test->fake->numa_maps, FAKE_TEXT,
+		test->memory->node[page] = -ENOENT;
+	test->memory->found_most = PAGES / 3; /* several searches */
+	snprintf(test->memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default anon=500 N0=%u kernelpagesize_kB=4\n", FAKE_BASE, 1U << 20);
 	wrap(test, &ops);
 	memset(failing.calls, 0, sizeof(failing.calls));
 	start(test);
-	test->fake->deferred = failing.deferred;
+	test->memory->deferred = failing.deferred;
 	enum outcome outcome = WAITS;
 	for (unsigned tries = 0; tries < 20 && outcome == WAITS; tries++) {
 		assert_int_equal(nm_mover_submit(test->mover, make_batch()), 0);

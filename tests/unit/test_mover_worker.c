@@ -36,7 +36,7 @@ static unsigned collected;
 WORD(collect_all)
 {
 	struct nm_page_batch *batch;
-	for (collected = 0; (batch = fake_collect(mover_test->fake, mover_test->mover));
+	for (collected = 0; (batch = fake_collect(mover_test->memory, mover_test->mover));
 	     collected++)
 		if (named[0] == batch)
 			in_mover[0] = false;
@@ -141,7 +141,7 @@ SCRIPT(test_batches_are_discarded,
  * closed. */
 WORD(end)
 {
-	assert_true(mover_test->fake->begun);
+	assert_true(mover_test->memory->begun);
 	nm_mover_free(NM_TAKE(mover_test->mover));
 }
 
@@ -173,7 +173,7 @@ static int await_ranges(uint32_t pid, uint64_t ticks)
 	start(mover_test);
 	for (unsigned i = 0; i < 10 && r == -EAGAIN; i++) {
 		r = ask_ranges(pid, ticks);
-		fake_work(mover_test->fake, mover_test->mover);
+		fake_work(mover_test->memory, mover_test->mover);
 	}
 	return r;
 }
@@ -241,13 +241,15 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 	struct test *test = *state;
 	const unsigned hostile = 24;
 
+	test->memory->held_from = 100;
+	test->memory->held_to = 100 + hostile;
+	for (uint32_t pid = 100; pid < 100 + hostile; pid++)
+		fake_process(test->fake, pid, 1)->start_ticks = FAKE_TICKS;
 	for (unsigned before = 0; before <= hostile; before += hostile / 2) {
 		struct nm_page_batch *honest = fake_batch(8), *done = NULL;
 		uint64_t begun_ns = test->fake->now_ns;
-		test->fake->held_from = 100;
-		test->fake->held_to = 100 + hostile;
-		test->fake->held_jobs = 0;
-		memset(test->fake->node, 0, sizeof(test->fake->node));
+		test->memory->held_jobs = 0;
+		memset(test->memory->node, 0, sizeof(test->memory->node));
 		nm_mover_free(NM_TAKE(test->mover));
 		start(test);
 		for (unsigned i = 0; i <= hostile; i++) {
@@ -265,7 +267,7 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 		assert_int_equal(honest->error, 0);
 		assert_all(honest, NM_PAGE_FATE_MOVED);
 		assert_true(test->fake->now_ns - begun_ns <= NM_WORKER_DEADLINE_NS);
-		assert_true(test->fake->held_jobs <= 1);
+		assert_true(test->memory->held_jobs <= 1);
 		nm_page_batch_free(honest);
 	}
 }
@@ -275,16 +277,16 @@ TEST(test_held_locks_delay_others_by_one_deadline)
 /* Many mappings of one page each; the last contains the pages. */
 WORD(map_many)
 {
-	struct fake *fake = mover_test->fake;
+	struct memory *memory = mover_test->memory;
 	size_t maps = 0, numa_maps = 0;
 	for (uint64_t i = 0; i < 400; i++) {
 		uint64_t begin = i == 399 ? FAKE_BASE : 0x10000 + i * 0x10000;
 		uint64_t end = i == 399 ? FAKE_BASE + FAKE_PAGES * FAKE_SMALL : begin + 0x1000;
-		maps += (size_t)snprintf(fake->maps + maps, FAKE_TEXT - maps,
+		maps += (size_t)snprintf(memory->maps + maps, FAKE_TEXT - maps,
 					 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n", begin,
 					 end);
 		numa_maps +=
-			(size_t)snprintf(fake->numa_maps + numa_maps, FAKE_TEXT - numa_maps,
+			(size_t)snprintf(memory->numa_maps + numa_maps, FAKE_TEXT - numa_maps,
 					 "%" PRIx64 " default anon=1 kernelpagesize_kB=4\n", begin);
 	}
 }
@@ -292,16 +294,16 @@ WORD(map_many)
 /* bind_all, or hide_all: as the owner binds its memory, and as it is not mapped yet */
 WORD(bind_all)
 {
-	snprintf(mover_test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " bind:0 anon=9 N0=9\n",
+	snprintf(mover_test->memory->numa_maps, FAKE_TEXT, "%" PRIx64 " bind:0 anon=9 N0=9\n",
 		 FAKE_BASE);
 }
 
-ACTION(hide_all, mover_test->fake->numa_maps[0] = '\0')
+ACTION(hide_all, mover_test->memory->numa_maps[0] = '\0')
 
 WORD(run_until_moved)
 {
 	for (unsigned tries = 0; tries < 10000; tries++) {
-		fake_pass_ms(mover_test->fake, mover_test->mover, 50);
+		fake_pass_ms(mover_test->memory, mover_test->mover, 50);
 		named[0] = (nm_page_batch_free(named[0]), fake_batch(3));
 		word_run(step);
 		if (named[0]->error != -ESTALE)
@@ -347,8 +349,8 @@ TEST(test_more_processes_than_remembered)
 	start(test);
 	for (uint32_t pid = 100; pid < 800; pid++) {
 		struct nm_page_batch *batch = fake_batch(1);
-		test->fake->pid = pid;
-		test->fake->node[0] = 0;
+		renumber(test, pid, FAKE_TICKS);
+		test->memory->node[0] = 0;
 		batch->pid = pid;
 		batch = run(test, batch);
 		assert_int_equal(batch->error, 0);

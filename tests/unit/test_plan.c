@@ -3,6 +3,8 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
+#include <inttypes.h>
+
 #include "../support/interval.h"
 #include "policy/homes.h"
 #include "policy/judge.h"
@@ -66,6 +68,37 @@ static struct nm_proposal swap(uint32_t thread, uint32_t partner)
 		.moves = {move(thread, (int)partner), move(partner, (int)thread)}};
 }
 
+static void print_step(FILE *out, const struct nm_step *step)
+{
+	char cpus[64];
+	hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), step->target);
+	(void)fprintf(out, " %u cpu %d>%d node %d>%d on %s", step->tid, step->cpu_from,
+		      step->cpu_to, step->node_from, step->node_to, cpus);
+}
+
+/* Compares the decisions, each with all of its steps, and the number of the next one. */
+static void expect_plan(const char *expected)
+{
+	static const char *const kinds[] = {[NM_DECISION_MIGRATE] = "migrate",
+					    [NM_DECISION_SWAP] = "swap",
+					    [NM_DECISION_ROLLBACK] = "rollback"};
+	char text[1000] = "";
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	for (size_t i = 0; i < plan.count; i++) {
+		const struct nm_decision *decision = &plan.decisions[i];
+		(void)fprintf(out, "%" PRIu64 " %s", decision->id, kinds[decision->kind]);
+		if (decision->undoes)
+			(void)fprintf(out, " of %" PRIu64, decision->undoes);
+		for (unsigned k = 0; k < decision->nr_steps; k++)
+			print_step(out, &decision->steps[k]);
+		(void)fputs("; ", out);
+		assert_int_equal(decision->interval, machine->interval);
+	}
+	(void)fprintf(out, "next %" PRIu64, next_id);
+	(void)fclose(out);
+	assert_string_equal(text, expected);
+}
+
 static void build(struct nm_proposal *items, size_t count)
 {
 	const struct nm_proposals proposals = {
@@ -74,20 +107,16 @@ static void build(struct nm_proposal *items, size_t count)
 	nm_plan_build(snapshot, &machine->config, &proposals, &next_id, &plan);
 }
 
-static void assert_target(const struct nm_step *step, const char *list)
-{
-	hwloc_bitmap_t expected = hwloc_bitmap_alloc();
-	hwloc_bitmap_list_sscanf(expected, list);
-	bool equal = hwloc_bitmap_isequal(step->target, expected);
-	hwloc_bitmap_free(expected);
-	assert_true(equal);
-}
+#define PROPOSE(expected, ...)                                                                     \
+	do {                                                                                       \
+		struct nm_proposal items_[] = {__VA_ARGS__};                                       \
+		build(items_, sizeof(items_) / sizeof(struct nm_proposal));                        \
+		expect_plan(expected);                                                             \
+	} while (0)
 
 TEST(no_proposals_make_an_empty_plan)
 {
-	build(NULL, 0);
-	assert_int_equal(plan.count, 0);
-	assert_int_equal(next_id, 7);
+	PROPOSE("next 7");
 	nm_plan_clear(&plan);
 	nm_plan_clear(&plan);
 }
@@ -95,30 +124,17 @@ TEST(no_proposals_make_an_empty_plan)
 TEST(a_decision_holds_all_that_acting_needs)
 {
 	struct nm_proposal proposal = single(1, 6);
+	proposal.shared[0] = 0.25;
+	proposal.moves[0].record = 3;
 	machine->managed[1].unrestricted = true;
-	build(&proposal, 1);
-	assert_int_equal(plan.count, 1);
+	PROPOSE("7 migrate 1001 cpu 1>6 node 0>3 on 6-7; next 8", proposal);
 	const struct nm_decision *decision = &plan.decisions[0];
-	assert_int_equal(decision->id, 7);
-	assert_int_equal(next_id, 8);
-	assert_int_equal(decision->kind, NM_DECISION_MIGRATE);
-	assert_int_equal(decision->interval, machine->interval);
-	assert_int_equal(decision->undoes, 0);
-	assert_int_equal(decision->nr_steps, 1);
-	assert_true(decision->tickets.total == 6 && decision->draw == 1.5 && decision->gain == 0.5);
 	const struct nm_step *step = &decision->steps[0];
-	assert_int_equal(step->tid, 1001);
-	assert_int_equal(step->pid, 10);
-	assert_int_equal(step->start_ticks, 6001);
-	assert_int_equal(step->cpu_from, 1);
-	assert_int_equal(step->cpu_to, 6);
-	assert_int_equal(step->node_from, 0);
-	assert_int_equal(step->node_to, 3);
-	assert_target(step, "6-7");
+	assert_true(decision->tickets.total == 6 && decision->draw == 1.5 && decision->gain == 0.5);
+	assert_true(step->pid == 10 && step->start_ticks == 6001 && step->unrestricted);
+	assert_true(step->local_before == 0 && step->samples_before == 100);
+	assert_true(step->shared == 0.25 && step->record == 3);
 	assert_ptr_equal(step->original, machine->managed[1].original);
-	assert_true(step->unrestricted);
-	assert_true(step->local_before == 0);
-	assert_true(step->samples_before == 100);
 	assert_string_equal(step->comm, "prog10");
 }
 
@@ -126,46 +142,38 @@ TEST(a_decision_holds_all_that_acting_needs)
 TEST(the_judging_metric_depends_on_the_counters)
 {
 	static const struct {
+		const char *name;
 		enum nm_thread_policy policy;
 		uint32_t kinds;
 		bool by_performance;
-	} cases[] = {{NM_POLICY_LBMA, UINT32_MAX, true},
-		     {NM_POLICY_LBMA, 1U << NM_EVENT_MEMORY, false},
-		     {NM_POLICY_IMAR2, 1U << NM_EVENT_MEMORY, true},
-		     {NM_POLICY_KMAF, UINT32_MAX, false}};
-	struct nm_proposal proposal = single(1, 6);
+	} rows[] = {{"LBMA", NM_POLICY_LBMA, UINT32_MAX, true},
+		    {"LBMA, not counted", NM_POLICY_LBMA, 1U << NM_EVENT_MEMORY, false},
+		    {"IMAR2", NM_POLICY_IMAR2, 1U << NM_EVENT_MEMORY, true},
+		    {"kMAF", NM_POLICY_KMAF, UINT32_MAX, false}};
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		machine->config.threads.policy = cases[i].policy;
-		machine->kinds = cases[i].kinds;
+	EACH_ROW(row, rows)
+	{
+		struct nm_proposal proposal = single(1, 6);
+		machine->config.threads.policy = row->policy;
+		machine->kinds = row->kinds;
 		build(&proposal, 1);
-		assert_int_equal(plan.decisions[0].by_performance, cases[i].by_performance);
-		nm_plan_clear(&plan);
+		CHECK(row, plan.decisions[0].by_performance == row->by_performance);
 	}
 }
 
 TEST(a_swap_is_one_decision_of_two_steps)
 {
-	struct nm_proposal proposal = swap(0, 3);
-	build(&proposal, 1);
-	assert_int_equal(plan.count, 1);
-	assert_int_equal(plan.decisions[0].kind, NM_DECISION_SWAP);
-	assert_int_equal(plan.decisions[0].nr_steps, 2);
-	assert_target(&plan.decisions[0].steps[0], "2-3");
-	assert_target(&plan.decisions[0].steps[1], "0-1");
+	PROPOSE("7 swap 1000 cpu 0>3 node 0>1 on 2-3 1003 cpu 3>0 node 1>0 on 0-1; next 8",
+		swap(0, 3));
 }
 
 /* SECURITY: cap-nice */
 TEST(targets_stay_within_the_original_affinity)
 {
-	struct nm_proposal proposal = single(0, 6);
 	machine_allow(machine, 0, "0-3,6");
-	build(&proposal, 1);
-	assert_target(&plan.decisions[0].steps[0], "6");
+	PROPOSE("7 migrate 1000 cpu 0>6 node 0>3 on 6; next 8", single(0, 6));
 	machine_allow(machine, 0, "0-3");
-	build(&proposal, 1);
-	assert_int_equal(plan.count, 0);
-	assert_int_equal(next_id, 8);
+	PROPOSE("next 8", single(0, 6));
 }
 
 /* The CPUs of the node that the proposal names; none if they are not allowed. */
@@ -175,12 +183,9 @@ TEST(a_target_contains_only_proposed_cpus)
 	hwloc_bitmap_t within = hwloc_bitmap_alloc();
 	hwloc_bitmap_set_range(within, 5, 6);
 	proposal.moves[0].within = within;
-	build(&proposal, 1);
-	assert_target(&plan.decisions[0].steps[0], "6");
-	nm_plan_clear(&plan);
+	PROPOSE("7 migrate 1001 cpu 1>6 node 0>3 on 6; next 8", proposal);
 	hwloc_bitmap_only(within, 5);
-	build(&proposal, 1);
-	assert_int_equal(plan.count, 0);
+	PROPOSE("next 8", proposal);
 	hwloc_bitmap_free(within);
 }
 
@@ -190,17 +195,13 @@ TEST(a_target_below_a_cache_contains_its_cpus)
 	proposal.moves[0].below_cache = true;
 	for (unsigned cpu = 0; cpu < 8; cpu++)
 		machine->topology->cpus[cpu].cache = (int)cpu;
-	build(&proposal, 1);
-	assert_target(&plan.decisions[0].steps[0], "7");
+	PROPOSE("7 migrate 1000 cpu 0>7 node 0>3 on 7; next 8", proposal);
 }
 
 TEST(a_swap_must_fit_both_affinities)
 {
-	struct nm_proposal proposals[] = {swap(0, 3), single(1, 6)};
 	machine_allow(machine, 3, "2-7");
-	build(proposals, 2);
-	assert_int_equal(plan.count, 1);
-	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
+	PROPOSE("7 migrate 1001 cpu 1>6 node 0>3 on 6-7; next 8", swap(0, 3), single(1, 6));
 }
 
 /* kMAF would keep it on its current node, to which it is assigned already. */
@@ -209,29 +210,52 @@ TEST(an_assigned_thread_on_its_target_is_left_out)
 	struct nm_proposal proposal = single(0, 0);
 	const struct nm_proposals proposals = {
 		.items = &proposal, .count = 1, .policy = NM_POLICY_KMAF};
-	build(&proposal, 1);
-	assert_int_equal(plan.count, 1);
+	PROPOSE("7 migrate 1000 cpu 0>0 node 0>0 on 0-1; next 8", proposal);
 	nm_plan_clear(&plan);
 	snapshot->threads[0].assigned = 0;
 	nm_plan_build(snapshot, &machine->config, &proposals, &next_id, &plan);
-	assert_int_equal(plan.count, 0);
+	expect_plan("next 8");
 }
 
 /* SECURITY: journal-flood */
 TEST(the_budget_counts_threads)
 {
-	struct nm_proposal proposals[] = {single(0, 6), swap(1, 2), single(3, 7)};
-	machine->config.rules.moves_per_interval = 4;
-	build(proposals, 3);
-	assert_int_equal(plan.count, 3);
-	machine->config.rules.moves_per_interval = 2;
-	build(proposals, 3);
-	assert_int_equal(plan.count, 2);
-	assert_int_equal(plan.decisions[1].steps[0].tid, 1003);
-	assert_int_equal(plan.decisions[1].id, plan.decisions[0].id + 1);
-	machine->config.rules.moves_per_interval = 0;
-	build(proposals, 3);
-	assert_int_equal(plan.count, 0);
+	static const struct {
+		const char *name;
+		unsigned budget;
+		const char *expected;
+	} rows[] = {
+		{"all", 4,
+		 "7 migrate 1000 cpu 0>6 node 0>3 on 6-7; 8 swap 1001 cpu 1>2 node 0>1 on 2-3 1002 "
+		 "cpu 2>1 node 1>0 on 0-1; 9 migrate 1003 cpu 3>7 node 1>3 on 6-7; next 10"},
+		{"two", 2,
+		 "10 migrate 1000 cpu 0>6 node 0>3 on 6-7; 11 migrate 1003 cpu 3>7 node 1>3 on "
+		 "6-7; "
+		 "next 12"},
+		{"none", 0, "next 12"},
+	};
+	EACH_ROW(row, rows)
+	{
+		machine->config.rules.moves_per_interval = row->budget;
+		PROPOSE(row->expected, single(0, 6), swap(1, 2), single(3, 7));
+	}
+}
+
+static bool is_not_20(void *context, uint32_t pid)
+{
+	(void)context;
+	return pid != 20;
+}
+
+TEST(a_swap_needs_that_both_processes_allow_it)
+{
+	(void)machine_thread(machine, 20, 4, 0);
+	PROPOSE("7 migrate 1000 cpu 0>6 node 0>3 on 6-7; 8 swap 1001 cpu 1>4 node 0>2 on 4-5 1004 "
+		"cpu 4>1 node 2>0 on 0-1; 9 migrate 1003 cpu 3>7 node 1>3 on 6-7; next 10",
+		single(0, 6), swap(1, 4), single(3, 7));
+	nm_plan_filter(&plan, is_not_20, NULL);
+	expect_plan("7 migrate 1000 cpu 0>6 node 0>3 on 6-7; "
+		    "9 migrate 1003 cpu 3>7 node 1>3 on 6-7; next 10");
 }
 
 /* Plans the moves to homes of the processes 10 and 20, each on another node. Returns how many moves
@@ -298,33 +322,29 @@ static struct nm_verdict of_both(uint32_t a, int a_from, uint32_t b, int b_from)
 	return rollback;
 }
 
-static void undo(const struct nm_verdict *rollback)
+static void add(struct nm_verdict rollback)
 {
-	nm_plan_add_rollback(snapshot, &machine->config, rollback, &next_id, &plan);
+	nm_plan_add_rollback(snapshot, &machine->config, &rollback, &next_id, &plan);
+}
+
+/* The plan of the rollback alone. */
+static void undo(struct nm_verdict rollback, const char *expected)
+{
+	take();
+	next_id = 7;
+	add(rollback);
+	expect_plan(expected);
 }
 
 TEST(a_rollback_moves_back_to_the_source_node)
 {
-	struct nm_verdict rollback = of(1000, 6);
-	take();
-	undo(&rollback);
-	assert_int_equal(plan.count, 1);
-	const struct nm_decision *decision = &plan.decisions[0];
-	assert_int_equal(decision->kind, NM_DECISION_ROLLBACK);
-	assert_int_equal(decision->undoes, 3);
-	assert_int_equal(decision->id, 7);
-	assert_int_equal(next_id, 8);
-	assert_true(isnan(decision->draw) && isnan(decision->gain));
-	assert_int_equal(decision->steps[0].node_from, 0);
-	assert_int_equal(decision->steps[0].cpu_from, 0);
-	assert_int_equal(decision->steps[0].node_to, 3);
-	assert_target(&decision->steps[0], "6-7");
+	undo(of(1000, 6), "7 rollback of 3 1000 cpu 0>6 node 0>3 on 6-7; next 8");
+	assert_true(isnan(plan.decisions[0].draw) && isnan(plan.decisions[0].gain));
 }
 
 /* It has no CPU, so distances are those from node 0. */
 TEST(a_sleeping_threads_rollback_has_no_cost_before)
 {
-	struct nm_verdict rollback = of(1000, 6);
 	unsigned *distance = machine->topology->distance, before_it[5 * 4];
 	for (size_t i = 0; i < NM_ARRAY_SIZE(before_it); i++)
 		before_it[i] = 10;
@@ -332,92 +352,62 @@ TEST(a_sleeping_threads_rollback_has_no_cost_before)
 	machine_touch(machine, 0, 1, 100);
 	take();
 	machine->topology->distance = before_it + 4;
-	undo(&rollback);
+	add(of(1000, 6));
 	machine->topology->distance = distance;
-	assert_int_equal(plan.count, 1);
-	const struct nm_step *step = &plan.decisions[0].steps[0];
-	assert_int_equal(step->cpu_from, -1);
-	assert_int_equal(step->node_from, -1);
-	assert_int_equal(step->node_to, 3);
-	assert_true(isnan(step->access_cost_before));
+	expect_plan("7 rollback of 3 1000 cpu -1>6 node -1>3 on 6-7; next 8");
+	assert_true(isnan(plan.decisions[0].steps[0].access_cost_before));
 }
 
 TEST(a_rollback_does_not_use_the_budget)
 {
-	struct nm_proposal proposal = single(1, 6);
-	struct nm_verdict rollback = of(1000, 6);
 	machine->config.rules.moves_per_interval = 1;
-	build(&proposal, 1);
-	undo(&rollback);
-	assert_int_equal(plan.count, 2);
-	assert_int_equal(plan.decisions[0].kind, NM_DECISION_MIGRATE);
+	PROPOSE("7 migrate 1001 cpu 1>6 node 0>3 on 6-7; next 8", single(1, 6));
+	add(of(1000, 6));
+	expect_plan("7 migrate 1001 cpu 1>6 node 0>3 on 6-7; "
+		    "8 rollback of 3 1000 cpu 0>6 node 0>3 on 6-7; next 9");
 }
 
 /* Pinned by its owner since, or excluded by an attribute. */
 TEST(an_observed_thread_is_not_rolled_back)
 {
-	struct nm_verdict rollback = of(1000, 6);
 	machine->managed[0].only_watched = true;
-	take();
-	undo(&rollback);
-	assert_int_equal(plan.count, 0);
+	undo(of(1000, 6), "next 7");
 }
 
 /* If the affinity of one was changed since, the other is rolled back nevertheless. */
 TEST(threads_of_a_swap_are_rolled_back_individually)
 {
-	struct nm_verdict rollback = of_both(1000, 2, 1002, 0);
 	machine->config.rules.paper = true;
-	take();
-	undo(&rollback);
-	assert_int_equal(plan.count, 2);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(plan.decisions[i].nr_steps, 1);
-		assert_int_equal(plan.decisions[i].undoes, 3);
-		assert_int_equal(plan.decisions[i].id, 7 + i);
-	}
-	assert_target(&plan.decisions[0].steps[0], "2");
-	assert_target(&plan.decisions[1].steps[0], "0");
+	undo(of_both(1000, 2, 1002, 0), "7 rollback of 3 1000 cpu 0>2 node 0>1 on 2; "
+					"8 rollback of 3 1002 cpu 2>0 node 1>0 on 0; next 9");
 }
 
 TEST(an_occupied_source_cpu_yields_its_node)
 {
-	struct nm_verdict rollback = of(1000, 6);
 	machine->config.rules.paper = true;
-	take();
-	undo(&rollback);
-	assert_target(&plan.decisions[0].steps[0], "6");
-	rollback = of(1000, 3);
-	undo(&rollback);
-	assert_target(&plan.decisions[1].steps[0], "2-3");
+	undo(of(1000, 6), "7 rollback of 3 1000 cpu 0>6 node 0>3 on 6; next 8");
+	undo(of(1000, 3), "7 rollback of 3 1000 cpu 0>3 node 0>1 on 2-3; next 8");
+	machine_run_on(machine, 3, 2);
+	undo(of_both(1001, 2, 1002, 1), "7 rollback of 3 1001 cpu 1>2 node 0>1 on 2-3; "
+					"8 rollback of 3 1002 cpu 2>1 node 1>0 on 1; next 9");
 	hwloc_bitmap_clr(machine->topology->usable, 6);
 	hwloc_bitmap_clr(machine->topology->nodes[3].cpus, 6);
-	rollback = of(1000, 6);
-	take();
-	undo(&rollback);
-	assert_target(&plan.decisions[0].steps[0], "7");
+	undo(of(1000, 6), "7 rollback of 3 1000 cpu 0>6 node 0>3 on 7; next 8");
+	struct nm_verdict rollback = of(1000, 6);
 	rollback.threads[0].cpu_from = 99;
-	undo(&rollback);
-	assert_target(&plan.decisions[1].steps[0], "7");
+	undo(rollback, "7 rollback of 3 1000 cpu 0>99 node 0>3 on 7; next 8");
 }
 
 TEST(exited_threads_are_skipped)
 {
-	struct nm_verdict rollback = of_both(1001, 6, 999, 2);
-	take();
-	undo(&rollback);
-	assert_int_equal(plan.decisions[0].nr_steps, 1);
-	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
-	rollback = of_both(999, 2, 1001, 6);
-	undo(&rollback);
-	assert_int_equal(plan.decisions[1].nr_steps, 1);
+	struct nm_verdict rollback = of_both(999, 2, 1001, 6);
+	undo(of_both(1001, 6, 999, 2), "7 rollback of 3 1001 cpu 1>6 node 0>3 on 6-7; next 8");
+	undo(rollback, "7 rollback of 3 1001 cpu 1>6 node 0>3 on 6-7; next 8");
 	rollback.threads[1].start_ticks++;
-	undo(&rollback);
+	undo(rollback, "next 7");
 	rollback.threads[1].start_ticks--;
 	rollback.threads[1].adopted_ns++;
-	undo(&rollback);
-	assert_int_equal(plan.count, 2);
-	assert_int_equal(next_id, 9);
+	undo(rollback, "next 7");
 }
 
 /* Restoring the affinity of a thread that moved would not make it move back. */
@@ -453,14 +443,11 @@ TEST(a_plan_without_rollback_is_not_added)
 {
 	struct nm_verdict rollback = of(1000, 6);
 	machine_allow(machine, 0, "0-5");
-	take();
-	undo(&rollback);
+	undo(rollback, "next 7");
 	rollback.threads[0].node_from = 4;
-	undo(&rollback);
+	undo(rollback, "next 7");
 	rollback.threads[0].node_from = -1;
-	undo(&rollback);
-	assert_int_equal(plan.count, 0);
-	assert_int_equal(next_id, 7);
+	undo(rollback, "next 7");
 }
 
 RUN_TESTS()

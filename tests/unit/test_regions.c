@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "../support/script.h"
 #include "numa-migrd/base.h"
 #include "observe/regions.h"
 
@@ -15,6 +16,7 @@
 
 static struct nm_config *config;
 static struct nm_regions *regions;
+static uint64_t page_bytes; /* of mappings */
 
 static int set_up(void **state)
 {
@@ -22,6 +24,7 @@ static int set_up(void **state)
 	if (nm_config_default(&config) < 0)
 		return -1;
 	nm_regions_new(4, 64, &regions);
+	page_bytes = 4096;
 	return 0;
 }
 
@@ -63,40 +66,78 @@ static void assert_bounds(size_t index, uint64_t start, uint64_t end)
 	assert_true(at(index).end == BASE + end);
 }
 
+/* ---- words ---- */
+
+/* map 0 4M 6M 8M: ranges that are mapped */
+WORD(map)
+{
+	struct nm_range ranges[4];
+	unsigned count = 0;
+	for (unsigned i = 0; i + 1 < step->nr_numbers; i += 2)
+		ranges[count++] = (struct nm_range){.start = BASE + (uint64_t)(int64_t)N(i),
+						    .end = BASE + (uint64_t)(int64_t)N(i + 1),
+						    .page_bytes = page_bytes};
+	assert_int_equal(nm_regions_set_ranges(regions, ranges, count), 0);
+}
+
+/* touch 1M node1 8 times */
+ACTION(touch, touch((uint64_t)(int64_t)N(0), U(1), U(2)))
+ACTION(adapt, adapt())
+ACTION(fade, nm_regions_fade(regions, N(0)))
+ACTION(place, nm_regions_set_placed(regions, U(0), (int)N(1), 7))
+KNOB(page_bytes, page_bytes)
+KNOB(page_min_accesses, config->rules.page_min_accesses)
+QUANTITY(count, nm_regions_count(regions))
+
+/* "0-4 node1 8 0.75, 4-8": MiB; the node of most accesses, all accesses and the share of the node;
+ * "on 3", if it was placed there. */
+static const char *print_regions(void)
+{
+	static char text[400];
+	size_t length = 0;
+	text[0] = '\0';
+	for (size_t i = 0; i < nm_regions_count(regions); i++) {
+		const struct nm_region region = at(i);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%g-%g",
+					   i ? ", " : "",
+					   (double)(int64_t)(region.start - BASE) / MIB,
+					   (double)(int64_t)(region.end - BASE) / MIB);
+		assert_int_equal(region.node < 0, isnan(region.exclusivity));
+		if (region.node >= 0)
+			length += (size_t)snprintf(text + length, sizeof(text) - length,
+						   " node%d %g %g", region.node, region.samples,
+						   region.exclusivity);
+		if (region.placed != NM_REGION_NOWHERE)
+			length += (size_t)snprintf(text + length, sizeof(text) - length, " on %d",
+						   region.placed);
+	}
+	return *text ? text : NULL;
+}
+
+TEXT(regions, print_regions())
+
+static int target(unsigned index)
+{
+	const struct nm_region region = at(index);
+	return nm_region_target(&region, 4, 0, config);
+}
+
+QUANTITY(target, target(U(0)))
+NAMES(target, {"nowhere", NM_REGION_NOWHERE})
+
 /* ---- counting ---- */
 
-TEST(test_accesses)
-{
-	set_range(0, 8 * MIB);
-	assert_true(isnan(at(0).exclusivity) && at(0).node == -1);
-	touch(0, 1, 6);
-	touch(8 * MIB - 1, 3, 2);
-	touch(8 * MIB, 2, 50); /* outside */
-	nm_regions_touch(regions, BASE - 1, 2);
-	touch(0, 4, 50); /* no such node */
-	assert_true(at(0).samples == 8 && at(0).exclusivity == 0.75);
-	assert_int_equal(at(0).node, 1);
-	nm_regions_fade(regions, 0.5);
-	assert_true(at(0).samples == 4 && at(0).exclusivity == 0.75);
-}
+/* Accesses outside, or from an unknown node, do not count. */
+SCRIPT(test_accesses,
+       "map 0 8M; regions = 0-8; touch 0 node1 6; touch 8388607 node3 2; touch 8M node2 50",
+       "touch -1 node2 1; touch 0 node4 50; regions = 0-8 node1 8 0.75; fade 0.5",
+       "regions = 0-8 node1 4 0.75")
 
 /* ---- splitting ---- */
 
-TEST(test_halves_of_different_nodes_split)
-{
-	set_range(0, 8 * MIB);
-	touch(1 * MIB, 1, 8);
-	touch(5 * MIB, 2, 7);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-	touch(5 * MIB, 2, 1);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	assert_bounds(0, 0, 4 * MIB);
-	assert_bounds(1, 4 * MIB, 8 * MIB);
-	assert_true(at(0).samples == 8 && at(0).node == 1 && at(0).exclusivity == 1);
-	assert_true(at(1).samples == 8 && at(1).node == 2);
-}
+SCRIPT(test_halves_of_different_nodes_split,
+       "map 0 8M; touch 1M node1 8; touch 5M node2 7; adapt; count = 1; touch 5M node2 1; adapt",
+       "regions = 0-4 node1 8 1, 4-8 node2 8 1")
 
 TEST(test_halves_of_one_node_stay)
 {
@@ -145,47 +186,18 @@ TEST(test_commonly_used_ranges_stay_split)
 	}
 }
 
-TEST(test_no_split_below_two_megabytes)
-{
-	set_range(0, 4 * MIB - 4096);
-	touch(0, 1, 50);
-	touch(3 * MIB, 2, 50);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-	set_range(4096, 4 * MIB + 4096); /* the middle is at 2 MiB, and the left part is shorter */
-	touch(4096, 1, 50);
-	touch(3 * MIB, 2, 50);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-	set_range(0, 4 * MIB);
-	touch(0, 1, 50);
-	touch(3 * MIB, 2, 50);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-}
+/* The middle of the second one is at 2 MiB, and the left part is shorter. */
+SCRIPT(test_no_split_below_two_megabytes,
+       "map 0 4190208; touch 0 node1 50; touch 3M node2 50; adapt; count = 1",
+       "map 4096 4198400; touch 4096 node1 50; touch 3M node2 50; adapt; count = 1",
+       "map 0 4M; touch 0 node1 50; touch 3M node2 50; adapt; count = 2")
 
 /* A mapping of 1 GiB pages is never split within a page. */
-TEST(test_pages_are_not_split)
-{
-	struct nm_range range = {
-		.start = BASE, .end = BASE + (3ULL << 30), .page_bytes = 1ULL << 30};
-
-	assert_int_equal(nm_regions_set_ranges(regions, &range, 1), 0);
-	touch(0, 1, 50);
-	touch(1ULL << 30, 2, 50);
-	touch(2ULL << 30, 2, 50);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	assert_bounds(0, 0, 1ULL << 30);
-	touch(1ULL << 30, 3, 900);
-	touch(2ULL << 30, 2, 50);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 3);
-	touch(0, 0, 900);
-	touch((1ULL << 30) - 1, 3, 900);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 3);
-}
+SCRIPT(test_pages_are_not_split,
+       "set page_bytes = 1G; map 0 3G; touch 0 node1 50; touch 1G node2 50; touch 2G node2 50",
+       "adapt; regions = 0-1024 node1 50 1, 1024-3072 node2 100 1; touch 1G node3 900",
+       "touch 2G node2 50; adapt; count = 3; touch 0 node0 900; touch 1073741823 node3 900; adapt",
+       "count = 3")
 
 TEST(test_number_is_bounded)
 {
@@ -232,97 +244,32 @@ TEST(test_finds_the_owners)
 
 /* ---- merging ---- */
 
-static void two_regions(void)
-{
-	set_range(0, 8 * MIB);
-	touch(0, 1, 10);
-	touch(4 * MIB, 2, 10);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	nm_regions_fade(regions, 0);
-}
+#define TWO_REGIONS                                                                                \
+	"map 0 8M; touch 0 node1 10; touch 4M node2 10; adapt; regions = 0-4 node1 10 1, 4-8 "     \
+	"node2 10 1; fade 0"
 
-TEST(test_similar_regions_merge)
-{
-	two_regions();
-	touch(0, 1, 10);
-	touch(4 * MIB, 1, 91);
-	touch(4 * MIB, 2, 9); /* 1 and 0.91 */
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-	assert_bounds(0, 0, 8 * MIB);
-	assert_true(at(0).samples == 110);
-	adapt(); /* its halves are not distinguished yet */
-	assert_int_equal(nm_regions_count(regions), 1);
-}
+/* Shares of 1 and 0.91; afterwards its halves are not distinguished yet. */
+SCRIPT(test_similar_regions_merge, TWO_REGIONS,
+       "touch 0 node1 10; touch 4M node1 91; touch 4M node2 9; adapt",
+       "regions = 0-8 node1 110 0.918182; adapt; count = 1")
 
-TEST(test_different_regions_stay_apart)
-{
-	two_regions();
-	touch(0, 1, 10);
-	touch(4 * MIB, 1, 88);
-	touch(4 * MIB, 2, 12);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	nm_regions_fade(regions, 0);
-	touch(0, 1, 10);
-	touch(4 * MIB, 2, 10);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	nm_regions_fade(regions, 0);
-	touch(0, 1, 10); /* the other one is unknown */
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	nm_regions_fade(regions, 0); /* and now both are unknown */
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-}
+/* Also if one of them is unknown, but not if both are. */
+SCRIPT(test_different_regions_stay_apart, TWO_REGIONS,
+       "touch 0 node1 10; touch 4M node1 88; touch 4M node2 12; adapt; count = 2; fade 0",
+       "touch 0 node1 10; touch 4M node2 10; adapt; count = 2; fade 0",
+       "touch 0 node1 10; adapt; count = 2; fade 0; adapt; count = 1")
 
-TEST(test_separate_ranges_do_not_merge)
-{
-	struct nm_range ranges[] = {{BASE, BASE + 4 * MIB, 0}, {BASE + 6 * MIB, BASE + 8 * MIB, 0}};
+SCRIPT(test_separate_ranges_do_not_merge, "map 0 4M 6M 8M; adapt; regions = 0-4, 6-8")
 
-	assert_int_equal(nm_regions_set_ranges(regions, ranges, 2), 0);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-}
-
-TEST(test_placed_differently_does_not_merge)
-{
-	two_regions();
-	nm_regions_set_placed(regions, 1, 3, 7);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-	assert_int_equal(at(0).placed, NM_REGION_NOWHERE);
-	assert_int_equal(at(1).placed, 3);
-	nm_regions_set_placed(regions, 0, 3, 7);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-	assert_int_equal(at(0).placed, 3);
-}
+SCRIPT(test_placed_differently_does_not_merge, TWO_REGIONS,
+       "place 1 node3; adapt; regions = 0-4, 4-8 on 3; place 0 node3; adapt", "regions = 0-8 on 3")
 
 /* ---- changes of mappings ---- */
 
-TEST(test_mapped_ranges_are_kept)
-{
-	struct nm_range ranges[] = {{BASE - 16 * MIB, BASE - 8 * MIB, 0},
-				    {BASE + 2 * MIB, BASE + 20 * MIB, 0}};
-
-	two_regions();
-	touch(0, 1, 10);
-	touch(4 * MIB, 2, 7);
-	nm_regions_set_placed(regions, 1, 2, 7);
-	assert_int_equal(nm_regions_set_ranges(regions, ranges, 2), 0);
-	assert_int_equal(nm_regions_count(regions), 4);
-	assert_bounds(1, 2 * MIB, 4 * MIB);
-	assert_bounds(2, 4 * MIB, 8 * MIB);
-	assert_bounds(3, 8 * MIB, 20 * MIB);
-	assert_true(at(0).samples == 0 && at(1).samples == 5 && at(2).samples == 7);
-	assert_true(at(2).placed == 2 && at(3).placed == NM_REGION_NOWHERE);
-	assert_int_equal(nm_regions_set_ranges(regions, NULL, 0), 0);
-	assert_int_equal(nm_regions_count(regions), 0);
-	touch(0, 1, 1);
-}
+SCRIPT(test_mapped_ranges_are_kept, TWO_REGIONS,
+       "touch 0 node1 10; touch 4M node2 7; place 1 node2; map -16M -8M 2M 20M",
+       "regions = -16--8, 2-4 node1 5 1, 4-8 node2 7 1 on 2, 8-20; map; regions = none",
+       "touch 0 node1 1")
 
 /* A slowly growing heap does not become many regions. */
 TEST(test_growth)
@@ -335,15 +282,8 @@ TEST(test_growth)
 	assert_int_equal(nm_regions_count(regions), 2);
 }
 
-TEST(test_halves_survive_reading_the_mappings)
-{
-	set_range(0, 8 * MIB);
-	touch(1 * MIB, 1, 8);
-	touch(5 * MIB, 2, 8);
-	set_range(0, 8 * MIB);
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 2);
-}
+SCRIPT(test_halves_survive_reading_the_mappings,
+       "map 0 8M; touch 1M node1 8; touch 5M node2 8; map 0 8M; adapt; count = 2")
 
 TEST(test_more_mappings_than_regions)
 {
@@ -375,35 +315,38 @@ TEST(test_small_mappings_take_no_place)
 
 /* ---- deciding ---- */
 
-static int target_of(double samples, double exclusivity, uint64_t bytes, double imbalance)
+/* Of a range whose halves have the same accesses, mostly from node 3. */
+TEST(test_targets)
 {
-	struct nm_region region = {.start = BASE,
-				   .end = BASE + bytes,
-				   .samples = samples,
-				   .exclusivity = exclusivity,
-				   .node = 3,
-				   .placed = NM_REGION_NOWHERE,
-				   .whole = true,
-				   .by_halves = exclusivity};
-
-	return nm_region_target(&region, 4, imbalance, config);
-}
-
-TEST(test_exclusive_ranges_move)
-{
-	assert_int_equal(target_of(16, 0.8, 2 * MIB, 0), 3);
-	assert_int_equal(target_of(15.9, 1, 2 * MIB, 0), NM_REGION_NOWHERE);
-	assert_int_equal(target_of(16, 0.79, 2 * MIB, 9), NM_REGION_NOWHERE);
-	assert_int_equal(target_of(16, 1, 2 * MIB - 1, 0), NM_REGION_NOWHERE);
-}
-
-TEST(test_ranges_used_by_all_nodes_are_interleaved)
-{
-	assert_int_equal(target_of(16, 0.35, 2 * MIB, 0.36), NM_REGION_EVERYWHERE);
-	assert_int_equal(target_of(16, 0.36, 2 * MIB, 0.36), NM_REGION_NOWHERE);
-	assert_int_equal(target_of(16, 0.25, 2 * MIB, 0.35), NM_REGION_NOWHERE);
-	assert_int_equal(target_of(16, 0.25, 2 * MIB, (double)NAN), NM_REGION_NOWHERE);
-	assert_int_equal(target_of(15, 0.25, 2 * MIB, 0.36), NM_REGION_NOWHERE);
+	static const struct {
+		const char *name;
+		double samples, exclusivity;
+		uint64_t bytes;
+		double imbalance;
+		int expected;
+	} rows[] = {
+		{"exclusive", 16, 0.8, 2 * MIB, 0, 3},
+		{"few samples", 15.9, 1, 2 * MIB, 0, NM_REGION_NOWHERE},
+		{"less exclusive", 16, 0.79, 2 * MIB, 9, NM_REGION_NOWHERE},
+		{"short", 16, 1, 2 * MIB - 1, 0, NM_REGION_NOWHERE},
+		{"of all nodes", 16, 0.35, 2 * MIB, 0.36, NM_REGION_EVERYWHERE},
+		{"of one more than others", 16, 0.36, 2 * MIB, 0.36, NM_REGION_NOWHERE},
+		{"balanced", 16, 0.25, 2 * MIB, 0.35, NM_REGION_NOWHERE},
+		{"unknown balance", 16, 0.25, 2 * MIB, NAN, NM_REGION_NOWHERE},
+		{"of all nodes, few samples", 15, 0.25, 2 * MIB, 0.36, NM_REGION_NOWHERE},
+	};
+	EACH_ROW(row, rows)
+	{
+		const struct nm_region region = {.start = BASE,
+						 .end = BASE + row->bytes,
+						 .samples = row->samples,
+						 .exclusivity = row->exclusivity,
+						 .node = 3,
+						 .placed = NM_REGION_NOWHERE,
+						 .whole = true,
+						 .by_halves = row->exclusivity};
+		CHECK(row, nm_region_target(&region, 4, row->imbalance, config) == row->expected);
+	}
 }
 
 TEST(test_possibly_divided_ranges_are_not_interleaved)
@@ -425,20 +368,13 @@ TEST(test_possibly_divided_ranges_are_not_interleaved)
 }
 
 /* 8 MiB: its second half may be another node's, and is split off if it is. */
-TEST(test_both_halves_must_belong_to_the_node)
-{
-	set_range(0, 8 * MIB);
-	touch(MIB, 3, 40);
-	struct nm_region region = at(0);
-	assert_true(region.exclusivity == 1 && !region.uniform);
-	assert_int_equal(nm_region_target(&region, 4, 0, config), NM_REGION_NOWHERE);
-	touch(5 * MIB, 3, 8);
-	region = at(0);
-	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
-	config->rules.page_min_accesses = 0; /* as published */
-	region.uniform = false;
-	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
-}
+SCRIPT(test_both_halves_must_belong_to_the_node,
+       "map 0 8M; touch 1M node3 40; regions = 0-8 node3 40 1; target 0 = nowhere",
+       "touch 5M node3 8; target 0 = 3")
+
+/* As published. */
+SCRIPT(test_a_half_may_decide_without_a_minimum,
+       "map 0 8M; touch 1M node3 40; target 0 = nowhere; set page_min_accesses = 0; target 0 = 3")
 
 TEST(test_imbalance)
 {

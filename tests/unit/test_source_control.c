@@ -1,281 +1,148 @@
 /* SPDX-License-Identifier: MIT */
 /* Adaptation of a source: counters of the machine, its load, and the cost of sampling. */
-#define SET_UP set_up
+#define SET_UP open_words
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include <stdint.h>
-
-#include <math.h>
-
-#include "../support/source_fixture.h"
+#include "source_words.h"
 
 /* ---- cycles ---- */
 
-TEST(cycles_are_used_if_they_count)
+SCRIPT(cycles_are_used_if_they_count,
+       "cycles 99; open; has_cycles = 1; runs = 1; clock_period in 20000000..20001000",
+       "run_sample_ns in 9999000..10001000; open_count = 16; is_open clock cpu0 = 0",
+       "enabled cycles cpu3 = 1")
+
+SCRIPT(no_cycles_while_another_program_holds_the_counter,
+       "cycles; open; has_cycles = 0; runs = 1; report cycles EBUSY 1 cpu-clock")
+
+SCRIPT(no_cycles_without_a_frequency_or_a_pmu,
+       "set running_ns = 1; open; has_cycles = 0; problems = 0; cycles 1",
+       "set open_error cycles = ENOENT; open; has_cycles = 0; problems = 0",
+       "clock_period = 10000019")
+
+SCRIPT(source_faults_uses_no_pmu,
+       "set source = faults; cycles 1; open; has_cycles = 0; accesses = 1")
+
+/* fail_call 6 ENOENT: the sixth call from now on */
+WORD(fail_call)
 {
-	struct fixture *f = *state;
-
-	f->fake->max_khz = "2000000";
-	f->fake->cycles_running_ns = 99 * NM_NSEC_PER_MSEC;
-	open_source(f);
-	const struct nm_source_status *status = nm_source_status(f->source);
-	assert_true(status->has_cycles && status->runs);
-	assert_true(status->clock_period >= 20000000 && status->clock_period < 20001000);
-	assert_true(fabs(status->run_sample_ns - 1e7) < 1000.0);
-	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
-	assert_null(fake_find(f->fake, NM_EVENT_CLOCK, 0));
-	assert_true(fake_get(f->fake, NM_EVENT_CYCLES, 3)->enabled);
-}
-
-TEST(no_cycles_while_another_program_holds_the_counter)
-{
-	struct fixture *f = *state;
-
-	f->fake->max_khz = "2000000";
-	open_source(f);
-	assert_false(nm_source_status(f->source)->has_cycles);
-	assert_true(nm_source_status(f->source)->runs);
-	assert_true(has_report(f, -EBUSY, NM_EVENT_CYCLES, 1, "cpu-clock"));
-}
-
-TEST(no_cycles_without_a_frequency_or_a_pmu)
-{
-	struct fixture *f = *state;
-
-	f->fake->cycles_running_ns = 1;
-	open_source(f);
-	assert_false(nm_source_status(f->source)->has_cycles);
-	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
-
-	f->source = (nm_source_free(f->source), NULL);
-	f->fake->max_khz = "2000000";
-	f->fake->open_error[NM_EVENT_CYCLES] = -ENOENT;
-	open_source(f);
-	assert_false(nm_source_status(f->source)->has_cycles);
-	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
-	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
-}
-
-TEST(source_faults_uses_no_pmu)
-{
-	struct fixture *f = *state;
-
-	f->config.sampling.source = NM_SOURCE_FAULTS;
-	f->fake->max_khz = "2000000";
-	f->fake->cycles_running_ns = 1;
-	open_source(f);
-	assert_false(nm_source_status(f->source)->has_cycles);
-	assert_true(nm_source_status(f->source)->accesses);
-}
-
-TEST(the_clock_replaces_missing_cycles)
-{
-	struct fixture *f = *state;
-
-	f->fake->max_khz = "2000000";
-	f->fake->cycles_running_ns = 1;
-	open_source(f);
-	f->source = (nm_source_free(f->source), NULL);
 	f->fake->calls = 0;
-	f->fake->fail_call =
-		6; /* trial: open, enable; leader: open, map, id; then cycles on CPU 0 */
-	f->fake->fail_call_error = -ENOENT;
-	open_source(f);
-	assert_non_null(fake_find(f->fake, NM_EVENT_CLOCK, 0));
-	assert_null(fake_find(f->fake, NM_EVENT_CYCLES, 0));
-	assert_non_null(fake_find(f->fake, NM_EVENT_CYCLES, 1));
-	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 0)->period, CLOCK_PERIOD);
+	f->fake->fail_call = U(0);
+	f->fake->fail_call_error = (int)script_value(step, "error", step->word[1]);
 }
+
+/* The calls before it: open and enable in the trial; open, map and identify the leader. */
+SCRIPT(the_clock_replaces_missing_cycles,
+       "cycles 1; open; fail_call 6 ENOENT; open; is_open cycles cpu0 = 0",
+       "is_open cycles cpu1 = 1; period clock cpu0 = 10000019")
 
 /* ---- load ---- */
 
-static bool ticks(struct fixture *f, int cpu)
-{
-	return fake_get(f->fake, NM_EVENT_CLOCK, cpu)->enabled;
-}
+/* Between the thresholds nothing changes, and an unknown load is not idle. */
+SCRIPT(idle_cpus_stop_ticking, "open", "each 10: load 1 0 0.03 nan",
+       "enabled clock cpu0 = 1; enabled clock cpu1 = 0",
+       "enabled clock cpu2 = 1; enabled clock cpu3 = 1; enabled minor cpu1 = 1",
+       "load 1 0.03 0.03 nan; enabled clock cpu1 = 0; load 1 0.2 0.03 nan; enabled clock cpu1 = 1")
 
-TEST(idle_cpus_stop_ticking)
-{
-	struct fixture *f = *state;
-	double busy[CPUS] = {1.0, 0.0, 0.03, NAN};
-
-	open_source(f);
-	for (unsigned i = 0; i < 10; i++)
-		nm_source_follow_load(f->source, busy, CPUS);
-	assert_true(ticks(f, 0));
-	assert_false(ticks(f, 1));
-	assert_true(ticks(f, 2)); /* between the thresholds: unchanged */
-	assert_true(ticks(f, 3)); /* unknown: not idle */
-	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->enabled);
-
-	busy[1] = 0.03;
-	nm_source_follow_load(f->source, busy, CPUS);
-	assert_false(ticks(f, 1));
-	busy[1] = 0.2;
-	nm_source_follow_load(f->source, busy, CPUS);
-	assert_true(ticks(f, 1));
-}
-
-TEST(a_short_calm_changes_nothing)
-{
-	struct fixture *f = *state;
-	double busy[CPUS] = {0};
-
-	open_source(f);
-	for (unsigned i = 0; i < 20; i++) {
-		busy[0] = i % 2 ? 0.0 : 0.5;
-		nm_source_follow_load(f->source, busy, 1);
-		assert_true(ticks(f, 0));
-	}
-}
+SCRIPT(a_short_calm_changes_nothing, "open",
+       "each 10: load 0.5; enabled clock cpu0 = 1; load 0; enabled clock cpu0 = 1")
 
 /* ---- cost ---- */
 
-TEST(cost_raises_and_lowers_periods)
-{
-	struct fixture *f = *state;
-
-	open_source(f);
-	assert_false(nm_source_control_cost(f->source, 0.005));
-	assert_true(nm_source_control_cost(f->source, 0.02));
-	const struct nm_source_status *status = nm_source_status(f->source);
-	assert_in_range(status->clock_period, 20000000, 20001000);
-	assert_int_equal(status->fault_period, 2);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 2)->period, status->clock_period);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 2)->period, 2);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 2)->period, 2);
-	assert_true(status->run_sample_ns == (double)status->clock_period);
-
-	for (unsigned i = 0; i < 100; i++)
-		(void)nm_source_control_cost(f->source, 0.02);
-	assert_false(nm_source_control_cost(f->source, 0.02));
-	assert_in_range(nm_source_status(f->source)->clock_period, 49000000, 50000000);
-	assert_in_range(nm_source_status(f->source)->fault_period, 900000, 1000000);
-
-	for (unsigned i = 0; i < 100; i++)
-		(void)nm_source_control_cost(f->source, 0.001);
-	assert_false(nm_source_control_cost(f->source, 0.001));
-	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->period, 1);
-}
+SCRIPT(cost_raises_and_lowers_periods,
+       "open; cost 0.005 = 0; cost 0.02 = 1; clock_period in 20000000..20001000; fault_period = 2",
+       "keep p = clock_period; period clock cpu2 = p; run_sample_ns = p; period minor cpu2 = 2",
+       "period major cpu2 = 2", "each 100: control 0.02",
+       "cost 0.02 = 0; clock_period in 49000000..50000000; fault_period in 900000..1000000",
+       "each 100: control 0.001", "cost 0.001 = 0; clock_period = 10000019; period minor cpu0 = 1")
 
 /* Samples that are not needed cost almost nothing, and do not count as held back. */
-TEST(unused_samples_are_thinned)
-{
-	struct fixture *f = *state;
+SCRIPT(unused_samples_are_thinned,
+       "open; thin 1; period clock cpu1 in 40000000..41000000; period minor cpu1 = 251",
+       "period major cpu1 = 251; held_back = 0", "each 20: control 0.001",
+       "fault_period = 251; clock_period in 40000000..41000000; cost 0.02 = 1; held_back = 1",
+       "thin 0; period clock cpu1 = 10000019; period minor cpu1 = 1; held_back = 0")
 
-	open_source(f);
-	nm_source_thin(f->source, true);
-	assert_in_range(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, 40000000, 41000000);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 251);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 1)->period, 251);
-	assert_false(nm_source_is_held_back(f->source));
-	for (unsigned i = 0; i < 20; i++)
-		(void)nm_source_control_cost(f->source, 0.001);
-	assert_int_equal(nm_source_status(f->source)->fault_period, 251);
-	assert_in_range(nm_source_status(f->source)->clock_period, 40000000, 41000000);
-	assert_true(nm_source_control_cost(f->source, 0.02));
-	assert_true(nm_source_is_held_back(f->source));
-	nm_source_thin(f->source, false);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, CLOCK_PERIOD);
-	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 1);
-	assert_false(nm_source_is_held_back(f->source));
+static char khz[16];
+
+WORD(frequency)
+{
+	snprintf(khz, sizeof(khz), "%u", U(0));
+	f->fake->max_khz = khz;
 }
 
-TEST(cycles_periods_follow_too)
+SCRIPT(cycles_periods_follow_too, "cycles 1; frequency 3000000; open; cost 0.02 = 1",
+       "period cycles cpu1 in 60000000..60001000")
+
+static void publish(const struct record_ring *ring)
 {
-	struct fixture *f = *state;
-
-	f->fake->max_khz = "3000000";
-	f->fake->cycles_running_ns = 1;
-	open_source(f);
-	assert_true(nm_source_control_cost(f->source, 0.02));
-	assert_in_range(fake_get(f->fake, NM_EVENT_CYCLES, 1)->period, 60000000, 60001000);
-}
-
-TEST(losses_count_as_cost)
-{
-	struct fixture *f = *state;
-	struct seen seen = {0};
-
-	open_source(f);
-	struct record_ring ring = fake_ring(f->fake, 0);
-	record_lost(&ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), 100);
-	fake_publish(f->fake, 0, &ring);
+	fake_publish(f->fake, 0, ring);
 	(void)drain(f, &seen);
-	assert_int_equal(nm_source_status(f->source)->counts.lost, 100);
-	assert_true(nm_source_control_cost(f->source, 0.001));
-	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
-	assert_false(nm_source_control_cost(f->source, 0.001));
-	assert_false(nm_source_control_cost(f->source, 0.001));
-	assert_true(nm_source_control_cost(f->source, 0.001));
-	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
 }
 
-/* Fork records do not decrease with the sampling rate. */
-TEST(losses_due_to_forks_do_not_count)
+/* lose 100 forks 10: records that were lost on CPU 0, and those of forks */
+WORD(lose)
 {
-	struct fixture *f = *state;
-	struct seen seen = {0};
-
-	open_source(f);
 	struct record_ring ring = fake_ring(f->fake, 0);
-	record_lost(&ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), 100);
-	for (uint32_t i = 0; i < 10; i++) {
+	record_lost(&ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), U(0));
+	for (uint32_t i = 0; step->nr_numbers > 1 && i < U(1); i++) {
 		const uint32_t ids[4] = {500 + i, 100, 500 + i, 100};
 		record_fork_exit(&ring, true, ids, 1);
 	}
-	fake_publish(f->fake, 0, &ring);
-	(void)drain(f, &seen);
-	assert_int_equal(nm_source_status(f->source)->counts.lost, 100);
-	assert_false(nm_source_control_cost(f->source, 0.005));
-	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
+	publish(&ring);
 }
 
-TEST(suppressed_samples_count_as_cost)
+WORD(throttle)
 {
-	struct fixture *f = *state;
-	struct seen seen = {0};
-
-	open_source(f);
 	struct record_ring ring = fake_ring(f->fake, 0);
 	record_throttle(&ring, true, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0));
-	fake_publish(f->fake, 0, &ring);
-	(void)drain(f, &seen);
-	assert_true(nm_source_control_cost(f->source, 0.001));
-	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
-	assert_false(nm_source_control_cost(f->source, 0.001));
+	publish(&ring);
 }
+
+SCRIPT(losses_count_as_cost,
+       "open; lose 100; lost = 100; cost 0.001 = 1; fault_period = 2; cost 0.001 = 0",
+       "cost 0.001 = 0; cost 0.001 = 1; fault_period = 1")
+
+/* Fork records do not decrease with the sampling rate. */
+SCRIPT(losses_due_to_forks_do_not_count,
+       "open; lose 100 forks 10; lost = 100; cost 0.005 = 0; fault_period = 1")
+
+SCRIPT(suppressed_samples_count_as_cost,
+       "open; throttle; cost 0.001 = 1; fault_period = 2; cost 0.001 = 0")
 
 /* A burst every third interval keeps the periods high. */
-TEST(short_calms_do_not_count)
-{
-	struct fixture *f = *state;
-
-	open_source(f);
-	assert_true(nm_source_control_cost(f->source, 0.02));
-	for (unsigned i = 0; i < 30; i++)
-		assert_false(nm_source_control_cost(f->source, i % 3 == 2 ? 0.009 : 0.001));
-	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
-}
+SCRIPT(short_calms_do_not_count, "open; cost 0.02 = 1",
+       "each 10: cost 0.001 = 0; cost 0.001 = 0; cost 0.009 = 0", "fault_period = 2")
 
 TEST_BETWEEN(NULL, NULL, period_rule)
 {
-	assert_int_equal(nm_period_next(100, 100, 1000, 0.02, 0.01), 200);
-	assert_int_equal(nm_period_next(600, 100, 1000, 0.02, 0.01), 1000);
-	assert_int_equal(nm_period_next(1000, 100, 1000, 0.02, 0.01), 1000);
-	assert_int_equal(nm_period_next(400, 100, 1000, 0.01, 0.01), 400);
-	assert_int_equal(nm_period_next(400, 100, 1000, 0.004, 0.01), 400);
-	assert_int_equal(nm_period_next(400, 100, 1000, 0.003, 0.01), 200);
-	assert_int_equal(nm_period_next(150, 100, 1000, 0.0, 0.01), 100);
-	assert_int_equal(nm_period_next(100, 100, 1000, 0.0, 0.01), 100);
-	assert_int_equal(nm_period_next(400, 100, 1000, NAN, 0.01), 400);
-	assert_int_equal(nm_period_next(400, 100, 1000, INFINITY, 0.01), 800);
-	assert_int_equal(nm_period_next(100, 100, 10000, 0.021, 0.01), 400);
-	assert_int_equal(nm_period_next(100, 100, 10000, 0.079, 0.01), 800);
-	assert_int_equal(nm_period_next(100, 100, 10000, 50.0, 0.01), 1600);
-	assert_int_equal(nm_period_next(700, 100, 10000, 50.0, 0.01), 10000);
+	static const struct {
+		const char *name;
+		uint64_t period, most;
+		double cost;
+		uint64_t expected;
+	} rows[] = {
+		{"doubled", 100, 1000, 0.02, 200},
+		{"up to the maximum", 600, 1000, 0.02, 1000},
+		{"at the maximum", 1000, 1000, 0.02, 1000},
+		{"at the limit", 400, 1000, 0.01, 400},
+		{"below it", 400, 1000, 0.004, 400},
+		{"far below it", 400, 1000, 0.003, 200},
+		{"down to the minimum", 150, 1000, 0, 100},
+		{"at the minimum", 100, 1000, 0, 100},
+		{"an unknown cost", 400, 1000, NAN, 400},
+		{"any cost", 400, 1000, INFINITY, 800},
+		{"twice the limit", 100, 10000, 0.021, 400},
+		{"nearly eight times", 100, 10000, 0.079, 800},
+		{"far above it", 100, 10000, 50, 1600},
+		{"far above it, up to the maximum", 700, 10000, 50, 10000},
+	};
+	EACH_ROW(row, rows)
+	{
+		CHECK(row, nm_period_next(row->period, 100, row->most, row->cost, 0.01) ==
+				   row->expected);
+	}
 }
 
 /* Longer periods do not reduce fork records. Dropped samples cost as much as others. */

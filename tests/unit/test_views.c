@@ -4,8 +4,7 @@
 #define TEAR_DOWN close_world
 #include "../support/test.h"
 
-#include "dump_fixture.h"
-#include "page_daemon_fixture.h"
+#include "daemon_words.h"
 
 /* ---- the machine ---- */
 
@@ -24,7 +23,7 @@ static ssize_t read_more(struct nm_platform *platform, int directory, const char
 
 static int open_world(void **state)
 {
-	int r = open_pages(state);
+	int r = open_words(state);
 	world.ops.read_file = read_more;
 	return r;
 }
@@ -35,295 +34,199 @@ static int close_world(void **state)
 	return world_close(state);
 }
 
-static void see(const char *section)
+/* see threads 3: a section of the document, and the number of its rows */
+WORD(see)
 {
-	show_document(nm_command_dump(&world.daemon), section);
+	show_document(nm_command_dump(&world.daemon), step->word[0]);
+	if (step->nr_numbers > 0 && shown.rows != U(0))
+		script_fail(step, "found %zu rows", shown.rows);
 }
+
+static unsigned row_of(const struct step *step)
+{
+	const struct condition condition = condition_of(step->word[0]);
+	const unsigned row = *condition.relation ? shown_row(condition.name, condition.expected)
+						 : (unsigned)atoi(step->word[0]);
+	if (*condition.relation && row == 0)
+		script_fail(step, "no such row");
+	return row;
+}
+
+/* shown 1 cpus=0-1 load<0.1 verdict=-, or shown pid=1000 state=managed: values of a row; 0 is that
+ * of a section without rows */
+WORD(shown)
+{
+	const unsigned row = row_of(step);
+	for (unsigned i = 1; i < step->count; i++) {
+		const struct condition condition = condition_of(step->word[i]);
+		const char *found = shown_text(row, condition.name);
+		if (!condition_holds(&condition, found))
+			script_fail(step, "%s is %s", condition.name, found ? found : "missing");
+	}
+}
+
+/* explanation 1 it is managed */
+WORD(explanation)
+{
+	const char *found = shown_text(row_of(step), "explanation");
+	if (!found || !strstr(found, strchr(step_rest(step), ' ') + 1))
+		script_fail(step, "found %s", found ? found : "none");
+}
+
+WORD(name)
+{
+	struct fake_thread *thread = fake_get(world.fake, U(0));
+	snprintf(thread->comm, sizeof(thread->comm), "%s\n%s", step->word[1], step->word[2]);
+}
+
+ACTION(pin, fake_pin(world.fake, U(0), fake_cpus(U(1), U(1))))
+QUANTITY(managed, nm_command_manage(&world.daemon, U(0)))
 
 /* ---- nodes ---- */
 
-TEST(nodes_have_their_load_and_memory)
-{
-	(void)add_worker(1000, 0, 2);
-	(void)add_worker(1000, 1, 2);
-	world.daemon.config->threads.policy = NM_POLICY_NONE; /* they stay there */
-	live(4);
-	see("nodes");
-	assert_int_equal(shown.rows, NODES);
-	assert_shown(1, "node", "0");
-	assert_shown(1, "cpus", "0-1");
-	assert_shown(2, "cpus", "2-3");
-	assert_shown(1, "threads", "2");
-	assert_true(shown_number(1, "load") > 0.9);
-	assert_true(shown_number(2, "load") < 0.1);
-	assert_true(shown_number(3, "access_share") > 0.99);
-	assert_shown(2, "memory_free_bytes", "204800");
-	assert_null(shown_text(4, "memory_free_bytes")); /* unreadable: omitted */
-}
+/* Memory that cannot be read is omitted. */
+SCRIPT(nodes_have_their_load_and_memory,
+       "thread 1000 cpu0 memory node2; thread 1000 cpu1 memory node2; set policy = none; run 4",
+       "see nodes 4; shown 1 node=0 cpus=0-1 threads=2 load>0.9",
+       "shown 2 cpus=2-3 load<0.1 memory_free_bytes=204800; shown 3 access_share>0.99",
+       "shown 4 memory_free_bytes=-")
 
 /* ---- threads and processes ---- */
 
-TEST(threads_show_their_metrics)
-{
-	(void)add_worker(1000, 0, 0);
-	(void)add_worker(1000, 2, 3);
-	(void)add_worker(2000, 4, 2);
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	live(5);
-	see("threads");
-	assert_int_equal(shown.rows, 3);
-	assert_shown(1, "tid", "1000");
-	assert_shown(1, "cpu", "0");
-	assert_shown(1, "node", "0");
-	assert_shown(1, "preferred_node", "0");
-	assert_true(shown_number(1, "local_share") > 0.99);
-	assert_shown(2, "tid", "1002");
-	assert_shown(2, "preferred_node", "3");
-	assert_true(shown_number(2, "local_share") < 0.01);
-	assert_true(shown_number(2, "latency_cycles") > shown_number(1, "latency_cycles"));
-	assert_true(shown_number(2, "relative_performance") < 1);
-	assert_null(shown_text(2, "assigned_node"));
-	assert_null(shown_text(2, "last_decision"));
-	assert_shown(3, "pid", "2000");
-}
+SCRIPT(threads_show_their_metrics,
+       "thread 1000 cpu0 memory node0; thread 1000 cpu2 memory node3; thread 2000 cpu4 memory 2",
+       "set policy = none; run 5; see threads 3",
+       "shown 1 tid=1000 cpu=0 node=0 preferred_node=0 local_share>0.99 latency_cycles<120",
+       "shown 2 tid=1002 preferred_node=3 local_share<0.01 latency_cycles>150 assigned_node=-",
+       "shown 2 relative_performance<1 last_decision=-; shown 3 pid=2000")
 
-TEST(processes_add_their_threads_up)
-{
-	(void)add_worker(1000, 0, 0);
-	(void)add_worker(1000, 2, 3);
-	(void)add_worker(1000, 3, 3);
-	snprintf(fake_get(world.fake, 1000)->cgroup, sizeof(fake_get(world.fake, 1000)->cgroup),
-		 "/system.slice/a.service/sub");
-	snprintf(fake_get(world.fake, 1000)->comm, sizeof(fake_get(world.fake, 1000)->comm),
-		 "a\nb");
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	live(5);
-	see("processes");
-	assert_int_equal(shown.rows, 1);
-	assert_shown(1, "pid", "1000");
-	assert_shown(1, "comm", "a\\x0ab");
-	assert_shown(1, "unit", "a.service");
-	assert_shown(1, "threads", "3");
-	assert_shown(1, "node", "1");
-	assert_shown(1, "assigned", "0");
-	assert_true(shown_number(1, "run_share") > 2 && shown_number(1, "run_share") <= 3.1);
-	assert_null(shown_text(1, "last_decision"));
-	assert_true(shown_number(1, "local_share") > 0.2 && shown_number(1, "local_share") < 0.5);
-	assert_true(shown_number(1, "latency_cycles") > 100);
-	assert_shown(1, "state", "observed");	   /* nothing would be moved */
-	assert_null(shown_text(1, "exclusivity")); /* pages are not sampled */
-	world.daemon.config->threads.policy = NM_POLICY_IMAR2;
-	see("processes");
-	assert_shown(1, "state", "managed");
-}
+/* With policy "none" nothing would be moved; pages are not sampled. */
+SCRIPT(processes_add_their_threads_up,
+       "thread 1000 cpu0 memory node0; thread 1000 cpu2 memory node3; thread 1000 cpu3 memory 3",
+       "group /; move_group 1000 /system.slice/a.service/sub; name 1000 a b; set policy = none",
+       "run 5; see processes 1; shown 1 pid=1000 comm=a\\x0ab unit=a.service threads=3 node=1",
+       "shown 1 assigned=0 run_share>2 run_share<=3.1 last_decision=- latency_cycles>100",
+       "shown 1 local_share>0.2 local_share<0.5 state=observed exclusivity=-",
+       "set policy = imar2; see processes; shown 1 state=managed")
 
-TEST(a_release_is_shown_and_ends)
-{
-	(void)add_worker(1000, 0, 0);
-	(void)add_worker(2000, 2, 1);
-	fake_pin(world.fake, 2000, fake_cpus(2, 2));
-	live(4);
-	see("processes");
-	assert_int_equal(shown.rows, 2);
-	assert_shown(2, "pid", "2000");
-	assert_shown(2, "state", "refused");
-	assert_shown(2, "reason", "pinned");
-	assert_shown(1, "steer", "");
-	assert_int_equal(nm_command_release(&world.daemon, 1000), 0);
-	see("processes");
-	assert_shown(1, "state", "released");
-	assert_null(shown_text(1, "threads"));
-	see("threads");
-	assert_int_equal(shown.rows, 0);
-	assert_int_equal(nm_command_manage(&world.daemon, 4711), -ESRCH);
-	assert_int_equal(nm_command_manage(&world.daemon, 1000), 0);
-	live(12);
-	see("processes");
-	assert_shown(1, "state", "managed");
-}
+SCRIPT(a_release_is_shown_and_ends,
+       "thread 1000 cpu0 memory node0; thread 2000 cpu2 memory node1; pin 2000 cpu2; run 4",
+       "see processes 2; shown 2 pid=2000 state=refused reason=pinned; shown 1 steer=",
+       "release 1000; see processes; shown 1 state=released threads=-; see threads 0",
+       "managed 4711 = ESRCH; managed 1000 = 0; run 12; see processes; shown 1 state=managed")
 
-TEST(attributes_of_cgroups_are_shown)
-{
-	(void)add_worker(1000, 0, 0);
-	(void)add_worker(2000, 2, 1);
-	fake_group(world.fake, "/");
-	fake_group(world.fake, "/a.slice");
-	fake_group(world.fake, "/b.slice");
-	fake_move(world.fake, 1000, "/a.slice/x.service");
-	fake_move(world.fake, 2000, "/b.slice/y.service");
-	fake_set_attribute(world.fake, "/a.slice", "observe");
-	fake_set_attribute(world.fake, "/b.slice", "off");
-	live(4);
-	see("processes");
-	assert_int_equal(shown.rows, 2);
-	assert_shown(1, "state", "observed");
-	assert_shown(1, "steer", "observe");
-	assert_shown(1, "threads", "1");
-	assert_shown(2, "state", "refused");
-	assert_shown(2, "reason", "off");
-	assert_shown(2, "steer", "off");
-}
+SCRIPT(attributes_of_cgroups_are_shown,
+       "thread 1000 cpu0 memory node0; thread 2000 cpu2 memory node1; group /; group /a.slice",
+       "group /b.slice; move_group 1000 /a.slice/x.service; move_group 2000 /b.slice/y.service",
+       "attribute /a.slice observe; attribute /b.slice off; run 4; see processes 2",
+       "shown 1 state=observed steer=observe threads=1; shown 2 state=refused reason=off steer=off")
 
-static void assert_reason(const char *pid, const char *state, const char *reason,
-			  const char *explanation)
-{
-	see("processes");
-	unsigned row = shown_row("pid", pid);
-	assert_true(row > 0);
-	assert_shown(row, "state", state);
-	if (reason)
-		assert_shown(row, "reason", reason);
-	else
-		assert_null(shown_text(row, "reason"));
-	assert_non_null(shown_text(row, "explanation"));
-	if (!strstr(shown_text(row, "explanation"), explanation))
-		fail_msg("explanation: %s", shown_text(row, "explanation"));
-}
+SCRIPT(processes_are_explained,
+       "thread 1000 cpu0 memory node0; thread 2000 cpu2 memory node1; thread 3000 cpu4 memory 2",
+       "set rss_kb 2000 = 100; group /; group /b.slice; move_group 3000 /b.slice/y.service",
+       "attribute /b.slice observe; run 4; see processes; shown pid=1000 state=managed reason=-",
+       "explanation pid=1000 it is managed; shown pid=2000 state=ignored reason=small",
+       "shown pid=2000 rss_bytes=102400",
+       "explanation pid=2000 0.1 MiB is less than targets.min_rss_mb",
+       "shown pid=3000 state=observed reason=-",
+       "explanation pid=3000 is only observed: the attribute user.numa-migrd",
+       "set policy = none; see processes; shown pid=1000 state=observed reason=-",
+       "explanation pid=1000 threads.policy is \"none\"")
 
-TEST(processes_are_explained)
-{
-	(void)add_worker(1000, 0, 0);
-	(void)add_worker(2000, 2, 1);
-	(void)add_worker(3000, 4, 2);
-	fake_get(world.fake, 2000)->rss_kb = 100;
-	fake_group(world.fake, "/");
-	fake_group(world.fake, "/b.slice");
-	fake_move(world.fake, 3000, "/b.slice/y.service");
-	fake_set_attribute(world.fake, "/b.slice", "observe");
-	live(4);
-	assert_reason("1000", "managed", NULL, "it is managed");
-	assert_reason("2000", "ignored", "small", "0.1 MiB is less than targets.min_rss_mb");
-	assert_shown(shown_row("pid", "2000"), "rss_bytes", "102400");
-	assert_reason("3000", "observed", NULL, "is only observed: the attribute user.numa-migrd");
-	world.daemon.config->threads.policy = NM_POLICY_NONE;
-	assert_reason("1000", "observed", NULL, "threads.policy is \"none\"");
-}
+SCRIPT(a_process_that_keeps_its_memory_is_explained,
+       "thread 1000 cpu0 memory node0; set rss_kb 1000 = 3M; run 4; set max_gb_of_process = 3",
+       "see processes; shown pid=1000 state=managed reason=-; explanation pid=1000 it is managed",
+       "set max_gb_of_process = 2; see processes; shown pid=1000 state=managed reason=-",
+       "explanation 1 memory of 3.0 GiB stays where it is: it exceeds pages.max_gb_of_process (2)")
 
-TEST(a_process_that_keeps_its_memory_is_explained)
+WORD(only_node0)
 {
-	(void)add_worker(1000, 0, 0);
-	fake_get(world.fake, 1000)->rss_kb = 3U << 20;
-	live(4);
-	world.daemon.config->pages.max_gb_of_process = 3;
-	assert_reason("1000", "managed", NULL, "it is managed");
-	world.daemon.config->pages.max_gb_of_process = 2;
-	assert_reason(
-		"1000", "managed", NULL,
-		"memory of 3.0 GiB stays where it is: it exceeds pages.max_gb_of_process (2)");
-}
-
-TEST(one_node_is_the_reason)
-{
-	(void)add_worker(1000, 0, 0);
-	live(4);
 	for (unsigned node = 1; node < NODES; node++)
 		hwloc_bitmap_zero(world.daemon.pipeline.topology->nodes[node].cpus);
-	see("processes");
-	assert_shown(1, "reason", "one-node");
-	assert_shown(1, "explanation", "one node has CPUs: nothing is moved");
 }
+
+SCRIPT(one_node_is_the_reason,
+       "thread 1000 cpu0 memory node0; run 4; only_node0; see processes; shown 1 reason=one-node",
+       "explanation 1 one node has CPUs: nothing is moved")
 
 /* ---- decisions ---- */
 
-TEST(a_decision_is_remembered_with_its_verdict)
+/* The values of a decision with a verdict are those that were logged. */
+WORD(as_logged)
 {
-	(void)add_worker(1000, 0, 2);
-	(void)add_worker(1000, 2, 1);
-	live(4);
-	for (int i = 0; i < 20 && world.daemon.tally.verdicts[NM_VERDICT_IMPROVED] == 0; i++)
-		live_one();
-	see("decisions");
-	assert_int_equal(shown.rows, world.daemon.tally.decisions);
-	unsigned row = shown_row("verdict", "improved");
-	assert_true(row > 0);
+	const unsigned row = row_of(step);
 	const struct nm_entry *logged =
 		find_entry(0, NM_MESSAGE_DECISION, "DECISION", shown_text(row, "decision"));
 	assert_non_null(logged);
 	assert_shown(row, "message", logged->text);
 	assert_shown(row, "tid", field_of(logged, "TID"));
 	assert_shown(row, "to_node", field_of(logged, "NODE_TO"));
-	assert_shown(row, "result", "applied");
-	assert_shown(row, "policy", "imar2");
-	assert_true(shown_number(row, "after") > shown_number(row, "before"));
 	const json_t *first = json_array_get(shown_value(row, "candidates"), 0);
 	assert_true(json_number_value(json_object_get(first, "tickets")) ==
-		    strtod(field_of(logged, "TICKETS"), NULL));
-	assert_int_equal(json_integer_value(json_object_get(first, "to_node")),
-			 strtol(field_of(logged, "NODE_TO"), NULL, 10));
-	assert_non_null(strstr(shown_text(row, "fields"), "TICKETS_PARTS="));
+		    number_of(logged, "TICKETS"));
+	assert_true(json_number_value(json_object_get(first, "to_node")) ==
+		    number_of(logged, "NODE_TO"));
+	assert_true(shown_number(row, "after") > shown_number(row, "before"));
 	assert_non_null(strstr(shown_text(row, "message"), " accesses on node "));
-	assert_non_null(strstr(shown_text(row, "verdict_message"), "improved"));
+}
+
+/* The thread of the decision shows it. */
+WORD(shows_its_decision)
+{
 	char id[32], tid[32];
-	snprintf(id, sizeof(id), "%s", shown_text(row, "decision"));
-	snprintf(tid, sizeof(tid), "%s", shown_text(row, "tid"));
-	see("threads");
+	snprintf(id, sizeof(id), "%s", shown_text(row_of(step), "decision"));
+	snprintf(tid, sizeof(tid), "%s", shown_text(row_of(step), "tid"));
+	show_document(nm_command_dump(&world.daemon), "threads");
 	assert_shown(shown_row("tid", tid), "last_decision", id);
 	assert_non_null(shown_text(shown_row("tid", tid), "assigned_node"));
-	see("processes");
+	show_document(nm_command_dump(&world.daemon), "processes");
 	assert_true(shown_number(1, "last_decision") >= strtod(id, NULL));
 	/* Another thread has its number since. */
 	for (size_t i = 0; i < world.daemon.views.snapshot->nr_threads; i++)
 		world.daemon.views.snapshot->threads[i].start_ticks++;
-	see("threads");
+	show_document(nm_command_dump(&world.daemon), "threads");
 	assert_null(shown_text(shown_row("tid", tid), "last_decision"));
 }
 
-TEST(counters_count)
-{
-	(void)add_worker(1000, 0, 2);
-	live(12);
-	see("status");
-	assert_shown(0, "intervals", "12");
-	assert_true(shown_number(0, "decisions") >= 1);
-	assert_null(shown_text(0, "pages_moved"));   /* pages are not moved */
-	assert_null(shown_text(0, "homes_granted")); /* only with policy "auto" */
-}
+QUANTITY(rows, shown.rows)
 
-TEST(homes_are_counted)
-{
-	(void)add_worker(1000, 0, 2);
-	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	live(4);
-	world.daemon.tally.homes = (struct nm_home_tally){7, 1, 2, 40, 163840};
-	see("status");
-	assert_shown(0, "homes_granted", "7");
-	assert_shown(0, "homes_expired", "1");
-	assert_shown(0, "homes_yielded", "2");
-	assert_shown(0, "pages_moved_home", "40");
-	assert_shown(0, "bytes_moved_home", "163840");
-}
+SCRIPT(a_decision_is_remembered_with_its_verdict,
+       "thread 1000 cpu0 memory node2; thread 1000 cpu2 memory node1; run 4",
+       "until verdicts_improved > 0 within 20; see decisions; keep n = decisions; rows = n",
+       "shown verdict=improved result=applied policy=imar2 fields~TICKETS_PARTS=",
+       "shown verdict=improved verdict_message~improved; as_logged verdict=improved",
+       "shows_its_decision verdict=improved")
+
+/* Pages are not moved, and only policy "auto" grants homes. */
+SCRIPT(counters_count, "thread 1000 cpu0 memory node2; run 12; see status",
+       "shown 0 intervals=12 decisions>=1 pages_moved=- homes_granted=-")
+
+ACTION(count_homes, world.daemon.tally.homes = (struct nm_home_tally){7, 1, 2, 40, 163840})
+
+SCRIPT(homes_are_counted,
+       "thread 1000 cpu0 memory node2; set policy = auto; run 4; count_homes; see status",
+       "shown 0 homes_granted=7 homes_expired=1 homes_yielded=2 pages_moved_home=40",
+       "shown 0 bytes_moved_home=163840")
 
 /* ---- pages ---- */
 
-TEST(pages_are_summed_up)
+static double memory_share(unsigned node)
 {
-	make_space(24, 2);
-	(void)add_user(1000, 0, 0, 12);
-	(void)add_user(1000, 2, 12, 24);
-	begin();
-	for (int i = 0; i < 20 && pages_on(2) > 0; i++)
-		live_one();
-	live(30);
-	see("status");
-	assert_shown(0, "pages_moved", "24");
-	assert_shown(0, "pages_elsewhere", "0");
-	see("processes");
-	assert_shown(1, "state", "managed"); /* its pages are moved */
-	assert_true(shown_number(1, "exclusivity") > 0.99);
-	assert_true(shown_number(1, "shared_page_share") < 0.01);
 	const json_t *shares = shown_value(1, "memory_shares");
 	assert_int_equal(json_array_size(shares), NODES);
-	assert_true(json_number_value(json_array_get(shares, 0)) == 0.5);
-	assert_true(json_number_value(json_array_get(shares, 2)) == 0);
-	see("decisions");
-	assert_shown(1, "kind", "pages");
-	assert_shown(1, "policy", "exclusivity");
-	assert_shown(1, "result", "applied");
-	assert_shown(1, "tid", "0");
-	assert_shown(1, "from_node", "2");
-	assert_null(shown_text(1, "from_cpu"));
-	assert_true(shown_number(1, "bytes") == 4096 * shown_number(1, "pages"));
+	return json_number_value(json_array_get(shares, node));
 }
+
+QUANTITY(memory_share, memory_share(U(0)))
+
+SCRIPT(pages_are_summed_up,
+       "space 24 node2; touch 1000 0-11 from cpu0; touch 1000 12-23 from cpu2; begin pages",
+       "until pages node2 = 0 within 20; run 30; see status",
+       "shown 0 pages_moved=24 pages_elsewhere=0",
+       "see processes; shown 1 state=managed exclusivity>0.99 shared_page_share<0.01",
+       "memory_share node0 = 0.5; memory_share node2 = 0; see decisions",
+       "shown 1 kind=pages policy=exclusivity result=applied tid=0 from_node=2 from_cpu=- pages=24",
+       "shown 1 bytes=98304")
 
 static void assert_no_address(const json_t *value)
 {
@@ -340,18 +243,17 @@ static void assert_no_address(const json_t *value)
 	assert_true(!text || !strstr(text, address));
 }
 
-/* Ranges of at least 2 MiB, with as many samples as a decision needs. */
-/* SECURITY: cap-perfmon */
-TEST(addresses_are_not_shown)
+WORD(no_address)
 {
-	make_space(2048, 2);
-	(void)add_user(1000, 0, 0, 2048);
-	begin();
-	live(12);
-	see("decisions");
 	assert_true(shown.rows > 0);
 	assert_no_address(shown.document);
 }
+
+/* Ranges of at least 2 MiB, with as many samples as a decision needs. */
+/* SECURITY: cap-perfmon */
+SCRIPT(addresses_are_not_shown,
+       "space 2048 node2; touch 1000 0-2047 from cpu0; begin pages; run 12; see decisions",
+       "no_address")
 
 /* ---- org.numamigrd1(5) ---- */
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sharers [-n NAME] [-s] [-o] [-H] [-p SECONDS] [-r MS] PATTERN THREADS MB: THREADS threads that go
- * through memory by a pattern until killed. The number of cache lines they have been through is kept in
- * /dev/shm/grind.PID. A block is MB large, of small pages:
+ * sharers [-n NAME] [-s] [-o] [-H] [-p SECONDS] [-w MS] [-r MS] PATTERN THREADS MB: THREADS threads
+ * that go through memory by a pattern until killed. The number of cache lines they have been
+ * through is kept in /dev/shm/grind.PID. A block is MB large, of small pages:
  *
  * private: each thread has a block; all were first touched on node 0, as by a program whose main
  * thread prepares everything. rotate: the same, but every SECONDS (-p, 20) each thread proceeds to
  * the next one's block. pairs: threads i and i + 1 share one. neighbours: each thread shares one
  * with the thread before it and one with the thread after it. pipeline: each reads one and writes
- * the next one, which the next thread reads. all: one block for all. readonly: the same, but no thread
- * writes.
+ * the next one, which the next thread reads. all: one block for all. readonly: the same, but no
+ * thread writes.
  *
  * -n: the command name; -s: thread i begins bound to node i modulo their number until SIGUSR1, so
  * that those that share are apart, and pairs, neighbours and pipeline have their blocks first
  * touched by those; -o: the oracle: those that share are bound to one node, where their blocks are
- * too, and a block for all is spread; -H: huge pages; -r: a thread rests that long after each
- * millisecond of work, so that an emulated machine has CPUs to spare for what moves pages: each of
+ * too, and a block for all is spread; -H: huge pages; -r: a thread rests that long after -w (1)
+ * milliseconds of work, so that an emulated machine has CPUs to spare for what moves pages: each of
  * them interrupts all CPUs that run the program.
  */
 #include "lab.h"
@@ -33,9 +33,9 @@ static const char *const names[PATTERNS] = {"private",	"rotate", "pairs",   "nei
 static struct {
 	enum pattern pattern;
 	bool apart, oracle, huge;
-	unsigned long period_s, rest_ms, threads, nodes;
+	unsigned long period_s, work_ms, rest_ms, threads, nodes;
 	size_t length;
-} options = {.period_s = 20};
+} options = {.period_s = 20, .work_ms = 1};
 
 struct worker {
 	unsigned long index;
@@ -125,7 +125,7 @@ static void rest(uint64_t *worked_until_ms)
 	if (!options.rest_ms || lab_now_ms() < *worked_until_ms)
 		return;
 	usleep((useconds_t)(options.rest_ms * 1000));
-	*worked_until_ms = lab_now_ms() + 1;
+	*worked_until_ms = lab_now_ms() + options.work_ms;
 }
 
 /* ---- where things are ---- */
@@ -241,7 +241,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:soHp:r:")) != -1)
+	while ((option = getopt(argc, argv, "n:soHp:w:r:")) != -1)
 		switch (option) {
 		case 'n':
 			prctl(PR_SET_NAME, optarg);
@@ -257,6 +257,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'p':
 			options.period_s = lab_number(optarg);
+			break;
+		case 'w':
+			options.work_ms = lab_number(optarg);
 			break;
 		case 'r':
 			options.rest_ms = lab_number(optarg);

@@ -2,6 +2,7 @@
 # A trial of a service, through real D-Bus, systemd and cgroups: it prints a sentence, also in a guest whose CPUs vary, and
 # the attribute of the cgroup is restored.
 # boot: main
+# when: full
 # limit: 300
 . "$LAB/lib.sh"
 

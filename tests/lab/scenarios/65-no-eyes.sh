@@ -2,6 +2,7 @@
 # No sampling source: balancing off, no injection, no helper and so, at perf_event_paranoid 3, no events. The daemon logs
 # it with the remedy, neither crashes nor restarts, and changes nothing.
 # boot: trouble
+# when: full
 # limit: 150
 . "$LAB/lib.sh"
 

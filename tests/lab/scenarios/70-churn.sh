@@ -3,6 +3,7 @@
 # name that lives long enough to be moved and logged.
 # SECURITY: names, forks
 # boot: trouble
+# when: full
 # limit: 300
 . "$LAB/lib.sh"
 

@@ -4,6 +4,7 @@
 # continues each time, and restores every affinity in the end.
 # SECURITY: full-disk, read-only
 # boot: trouble
+# when: full
 # limit: 480
 . "$LAB/lib.sh"
 

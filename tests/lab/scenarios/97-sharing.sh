@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Threads that share memory, started on different nodes: pairs, and, with --full, neighbours, all with all, and a pipeline
-# (kMAF, figure 4). Prints the remaining stalls: without balancing, with an oracle, the kernel's balancing, numad
-# (--full), and with policy kmaf.
+# (kMAF, figure 4). Those that rest are not moved. Prints the remaining stalls: without balancing, with an oracle, the
+# kernel's balancing, numad (--full), and with policy kmaf.
 # boot: instrumented
 # when: full
 # limit: 300
@@ -11,15 +11,14 @@
 . "$LAB/pages-lib.sh"
 
 begin_pmu
-full || span=50 # threads first, then pages
+full || span=50
 groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };' adjusted=$PATIENT
-compare pairs kmaf yes pairs $THREADS 2
+# They rest, so that each wake-up could take them away again. The gain of their pages depends on the scheduler,
+# and is printed only.
+measure_bounds pairs yes pairs $THREADS 2
+measure_ours pairs kmaf pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
-figure sharing_settle_s "$settle" s
-effect "pairs: threads were placed by shared memory" has_entry POLICY=kmaf RESULT=applied
-note "$(field MESSAGE POLICY=kmaf RESULT=applied | head -n 1)"
-note "$(field MESSAGE POLICY=kmaf VERDICT=improved | head -n 1)"
-effect "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5
+check_equal "pairs: threads that rest are left alone" 0 "$(count_entries POLICY=kmaf KIND=migrate KIND=swap)"
 if full; then
 	compare neighbours kmaf yes neighbours $THREADS 2
 	compare pipeline kmaf yes pipeline $THREADS 2

@@ -45,7 +45,7 @@ bound=yes # where their pages have to go is then no chance
 groups='pages: { policy = "exclusivity"; };' adjusted=$PATIENT
 
 # Its threads are on all nodes, its memory may be on two of them.
-systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" "$RESTS" -n kept -s private $THREADS 2
+systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" "${rests[@]}" -n kept -s private $THREADS 2
 wait_for_programs $THREADS
 find_programs
 kept=${leaders[0]}
@@ -89,7 +89,7 @@ check_equal "exits: no error" '' "$(errors)"
 systemctl stop numa-migrd
 
 # A real-time task has CPU 7 for itself, as far as the kernel lets it.
-sharers "$RESTS" -n beside -s private $((THREADS - 1)) 2 &
+sharers "${rests[@]}" -n beside -s private $((THREADS - 1)) 2 &
 wait_for_programs $((THREADS - 1))
 chrt --fifo 50 taskset -c 7 bash -c 'while :; do :; done' &
 spinner=$!
