@@ -75,83 +75,90 @@ static int check_combination(const struct nm_options *options)
 	return 0;
 }
 
+enum {
+	CHECK_CONFIG = 256,
+	DRY_RUN,
+	RESTORE,
+	VERSION,
+	LIST_EVENTS,
+	PMU,
+	JSON,
+	NO_TRIAL,
+	PARAMETERS,
+	SEED
+};
+
+static const struct option longs[] = {
+	{"config", required_argument, NULL, 'c'},
+	{"check-config", no_argument, NULL, CHECK_CONFIG},
+	{"parameters", required_argument, NULL, PARAMETERS},
+	{"seed", required_argument, NULL, SEED},
+	{"dry-run", no_argument, NULL, DRY_RUN},
+	{"restore", no_argument, NULL, RESTORE},
+	{"list-events", no_argument, NULL, LIST_EVENTS},
+	{"pmu", required_argument, NULL, PMU},
+	{"json", no_argument, NULL, JSON},
+	{"no-trial", no_argument, NULL, NO_TRIAL},
+	{"version", no_argument, NULL, VERSION},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+/* Takes one option. Returns 0 or a negative errno. */
+static int take_option(int option, struct nm_options *options)
+{
+	switch (option) {
+	case 'c':
+		options->config = (struct nm_config_files){
+			.path = optarg, .parameters = options->config.parameters};
+		break;
+	case PARAMETERS:
+		options->config.parameters = optarg;
+		break;
+	case SEED:
+		return parse_seed(optarg, &options->seed);
+	case CHECK_CONFIG:
+		options->check_config = true;
+		break;
+	case DRY_RUN:
+		options->dry_run = true;
+		break;
+	case RESTORE:
+		options->restore = true;
+		break;
+	case LIST_EVENTS:
+		options->list_events = true;
+		break;
+	case PMU:
+		options->pmu = optarg;
+		break;
+	case JSON:
+		options->json = true;
+		break;
+	case NO_TRIAL:
+		options->no_trial = true;
+		break;
+	case VERSION:
+		options->version = true;
+		break;
+	case 'h':
+		options->help = true;
+		break;
+	default:
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct nm_options *ret)
 {
-	enum {
-		CHECK_CONFIG = 256,
-		DRY_RUN,
-		RESTORE,
-		VERSION,
-		LIST_EVENTS,
-		PMU,
-		JSON,
-		NO_TRIAL,
-		PARAMETERS,
-		SEED
-	};
-	static const struct option longs[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"check-config", no_argument, NULL, CHECK_CONFIG},
-		{"parameters", required_argument, NULL, PARAMETERS},
-		{"seed", required_argument, NULL, SEED},
-		{"dry-run", no_argument, NULL, DRY_RUN},
-		{"restore", no_argument, NULL, RESTORE},
-		{"list-events", no_argument, NULL, LIST_EVENTS},
-		{"pmu", required_argument, NULL, PMU},
-		{"json", no_argument, NULL, JSON},
-		{"no-trial", no_argument, NULL, NO_TRIAL},
-		{"version", no_argument, NULL, VERSION},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	struct nm_options options = {.config = {.path = NM_CONFIG_FILE,
 						.folder = NM_CONFIG_FOLDER,
 						.may_be_missing = true}};
 
-	for (int c; (c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1;) {
-		switch (c) {
-		case 'c':
-			options.config = (struct nm_config_files){
-				.path = optarg, .parameters = options.config.parameters};
-			break;
-		case PARAMETERS:
-			options.config.parameters = optarg;
-			break;
-		case SEED:
-			if (parse_seed(optarg, &options.seed) < 0)
-				return -EINVAL;
-			break;
-		case CHECK_CONFIG:
-			options.check_config = true;
-			break;
-		case DRY_RUN:
-			options.dry_run = true;
-			break;
-		case RESTORE:
-			options.restore = true;
-			break;
-		case LIST_EVENTS:
-			options.list_events = true;
-			break;
-		case PMU:
-			options.pmu = optarg;
-			break;
-		case JSON:
-			options.json = true;
-			break;
-		case NO_TRIAL:
-			options.no_trial = true;
-			break;
-		case VERSION:
-			options.version = true;
-			break;
-		case 'h':
-			options.help = true;
-			break;
-		default:
+	for (int c; (c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1;)
+		if (take_option(c, &options) < 0)
 			return -EINVAL;
-		}
-	}
 	if (options.check_config && optind + 1 == argc && options.config.folder)
 		options.config = (struct nm_config_files){.path = argv[optind++],
 							  .parameters = options.config.parameters};

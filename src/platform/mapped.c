@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "page_jobs.h"
 #include "platform/maps.h"
 #include "numa-migrd/proc.h"
 
 #define KIB 1024U
-#define PAGE_KIB_LEAST 4U
-#define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page size of any machine */
 
 /* Parses a hexadecimal number that is followed by `end`; returns the text after that, or NULL.
  * strtoull() alone would accept signs, spaces and 0x. */
@@ -135,11 +134,6 @@ static void take_node(struct nm_mapped *mapped, unsigned node, uint64_t pages)
 	mapped->resident += pages;
 }
 
-static bool is_page_size(uint64_t kib)
-{
-	return kib >= PAGE_KIB_LEAST && kib <= PAGE_KIB_MOST && (kib & (kib - 1)) == 0;
-}
-
 static void take_word(struct nm_mapped *mapped, const char *word)
 {
 	uint64_t value;
@@ -153,7 +147,8 @@ static void take_word(struct nm_mapped *mapped, const char *word)
 		mapped->huge = true;
 	else if (word_value(word, "dirty", &value))
 		mapped->written = value > 0;
-	else if (word_value(word, "kernelpagesize_kB", &value) && is_page_size(value)) {
+	else if (word_value(word, "kernelpagesize_kB", &value) &&
+		 value <= NM_PAGE_BYTES_MOST / KIB && nm_is_page_size(value * KIB)) {
 		mapped->page_bytes = value * KIB;
 		mapped->empty = false;
 	}

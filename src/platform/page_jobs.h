@@ -18,6 +18,14 @@
 
 #define NM_UNITS_MOST 4096U /* also the pages of one call */
 #define NM_PAGE_BYTES_MOST ((uint64_t)16 << 30)
+#define NM_PAGE_BYTES_LEAST 4096U
+
+/* Returns whether the kernel may have pages of this size. Pure. */
+static inline bool nm_is_page_size(uint64_t bytes)
+{
+	return bytes >= NM_PAGE_BYTES_LEAST && bytes <= NM_PAGE_BYTES_MOST &&
+	       (bytes & (bytes - 1)) == 0;
+}
 
 /* ---- mappings ---- */
 

@@ -47,11 +47,6 @@ static bool is_node(int64_t node)
 	return node >= 0 && node < (int64_t)NM_NODE_NUMBERS;
 }
 
-static bool is_page_size(uint64_t bytes)
-{
-	return bytes >= BASE_BYTES && bytes <= NM_PAGE_BYTES_MOST && (bytes & (bytes - 1)) == 0;
-}
-
 static bool is_unit(const struct nm_page_unit *unit)
 {
 	uint64_t bytes = (uint64_t)unit->pages * BASE_BYTES;
@@ -87,7 +82,7 @@ bool nm_ranges_order_is_valid(const struct nm_ranges_order *order)
 	uint64_t last = 0, page = order->page_bytes;
 
 	if (order->count == 0 || order->count > NM_RANGES_MOST || order->pages_most == 0 ||
-	    order->pages_most > NM_UNITS_MOST || !is_page_size(page) || !is_node(order->room.node))
+	    order->pages_most > NM_UNITS_MOST || !nm_is_page_size(page) || !is_node(order->room.node))
 		return false;
 	for (unsigned i = 0; i < order->count; i++) {
 		const struct nm_page_range *range = &order->ranges[i];

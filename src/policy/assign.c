@@ -243,7 +243,8 @@ static void end_surplus(struct nm_assignments *assignments, struct nm_snapshot *
  */
 static bool computes(const struct nm_assignments *assignments, const struct nm_snap_thread *thread)
 {
-	bool known = thread->stats.main_cpu >= 0 && (unsigned)thread->stats.main_cpu < assignments->nr_cpus;
+	bool known = thread->stats.main_cpu >= 0 &&
+		     (unsigned)thread->stats.main_cpu < assignments->nr_cpus;
 	bool shares = known && assignments->sharing[thread->stats.main_cpu] > 1;
 	return thread->stats.run_share * fmax(shares ? 2 : 1, assignments->crowding) >= COMPUTES;
 }

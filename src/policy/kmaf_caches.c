@@ -5,8 +5,6 @@
 
 #include "kmaf_plan.h"
 
-#define NEAR_DISTANCE 5 /* below one cache, on the scale of nm_mapping_distance() */
-#define LOCAL_DISTANCE 10
 
 /* Returns the cache of a CPU that may be used, or NONE. */
 static int find_cache(const struct plan *plan, const struct nm_cpu *cpu)
@@ -55,7 +53,7 @@ unsigned nm_kmaf_distance(const struct plan *plan, size_t thread, int from, int 
 	int node = plan->caches[from].node, other = plan->caches[to].node;
 	if (node != other)
 		return nm_topology_distance(plan->snapshot->topology, node, other);
-	return plan->split && from == to && plan->differs[thread] ? NEAR_DISTANCE : LOCAL_DISTANCE;
+	return plan->split && from == to && plan->differs[thread] ? NM_MAPPING_CACHE : NM_MAPPING_LOCAL;
 }
 
 /* ---- heterogeneity, section 2.2.1 ---- */

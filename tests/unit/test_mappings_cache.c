@@ -13,46 +13,46 @@
 #define TICKS 5U
 
 static struct test *test;
-static struct nm_mappings_cache *known;
+static struct nm_mappings_cache *cache;
 static uint64_t now; /* s */
 
 static int open_known(void **state)
 {
 	int r = set_up(state);
 	test = *state;
-	known = calloc(1, sizeof(*known));
-	assert_non_null(known);
-	nm_cache_init(known);
+	cache = calloc(1, sizeof(*cache));
+	assert_non_null(cache);
+	nm_cache_init(cache);
 	now = 1;
 	return r;
 }
 
 static int close_known(void **state)
 {
-	nm_cache_clear(known);
-	free(known);
+	nm_cache_clear(cache);
+	free(cache);
 	return tear_down(state);
 }
 
 /* Reads the next process as the worker does, and returns its pid, or 0. */
 static uint32_t read_next(uint64_t now_ns)
 {
-	struct nm_cached_mappings *entry = nm_cache_unread(known, now_ns);
+	struct nm_cached_mappings *entry = nm_cache_unread(cache, now_ns);
 
 	if (!entry)
 		return 0;
 	uint32_t pid = entry->pid;
 	renumber(test, pid, TICKS);
-	int r = nm_cache_begin(known, entry, &test->fake->platform,
+	int r = nm_cache_begin(cache, entry, &test->fake->platform,
 			       &(struct nm_cache_limits){.budget_ns = SEC});
-	nm_cache_publish(known, entry, nm_cache_end(known, entry, r), now_ns);
+	nm_cache_publish(cache, entry, nm_cache_end(cache, entry, r), now_ns);
 	return pid;
 }
 
 /* Each process has a domain of its own. */
 static struct nm_cached_mappings *ask(uint32_t pid)
 {
-	return nm_cache_ask(known, pid, TICKS, pid, now * SEC, NULL);
+	return nm_cache_ask(cache, pid, TICKS, pid, now * SEC, NULL);
 }
 
 /* ---- words ---- */
@@ -60,8 +60,8 @@ static struct nm_cached_mappings *ask(uint32_t pid)
 static struct nm_cached_mappings *entry_of(const struct step *step)
 {
 	for (size_t i = 0; i < NM_CACHE_MOST; i++)
-		if (known->entries[i].pid == U(0))
-			return &known->entries[i];
+		if (cache->entries[i].pid == U(0))
+			return &cache->entries[i];
 	script_fail(step, "it has no entry");
 	return NULL;
 }
@@ -83,7 +83,7 @@ WORD(deny)
 /* As one that is being read now. */
 WORD(deny_beside)
 {
-	if (nm_cache_ask(known, U(0), TICKS, U(0), now * SEC,
+	if (nm_cache_ask(cache, U(0), TICKS, U(0), now * SEC,
 			 entry_of(&(struct step){.number = {U(1)}, .nr_numbers = 1})))
 		script_fail(step, "it got an entry");
 }
@@ -93,14 +93,14 @@ QUANTITY(last, FIRST_PID + NM_CACHE_MOST - 1)
 ACTION(at, now = (uint64_t)N(0))
 QUANTITY(next, read_next(now *SEC))
 ACTION(read_all, while (read_next(now * SEC)) continue)
-QUANTITY(place, entry_of(step) - known->entries)
+QUANTITY(place, entry_of(step) - cache->entries)
 QUANTITY(holds, nm_cache_holds(entry_of(step), now *SEC))
 QUANTITY(rests, nm_cache_rests(entry_of(step), now *SEC))
-QUANTITY(may_begin, nm_cache_may_begin(known, entry_of(step)))
+QUANTITY(may_begin, nm_cache_may_begin(cache, entry_of(step)))
 QUANTITY(cost_ns, entry_of(step)->ready->cost_ns)
-QUANTITY(turn_ns, known->turn_ns)
-QUANTITY(used, known->used)
-ACTION(drop, nm_cache_drop(known, U(0)))
+QUANTITY(turn_ns, cache->turn_ns)
+QUANTITY(used, cache->used)
+ACTION(drop, nm_cache_drop(cache, U(0)))
 KNOB(read_ns, test->memory->read_ns)
 KNOB(way_ns, test->memory->way_ns)
 KNOB(maps_error, test->memory->maps_error)
@@ -114,8 +114,8 @@ static int read_once(const struct step *step)
 	struct nm_cached_mappings *entry = entry_of(step);
 	renumber(test, U(0), TICKS);
 	limits.budget_ns = 1;
-	return nm_cache_end(known, entry,
-			    nm_cache_begin(known, entry, &test->fake->platform, &limits));
+	return nm_cache_end(cache, entry,
+			    nm_cache_begin(cache, entry, &test->fake->platform, &limits));
 }
 
 /* Reads for the shortest budget. */
@@ -126,7 +126,7 @@ static unsigned count_entries(void)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < NM_CACHE_MOST; i++)
-		count += known->entries[i].pid != 0;
+		count += cache->entries[i].pid != 0;
 	return count;
 }
 
@@ -150,7 +150,7 @@ static void expect_all_served(unsigned processes)
 		}
 		for (unsigned i = 0; i < 20; i++)
 			(void)read_next(now * SEC);
-		assert_true(nm_cache_bytes(known) <= known->bytes_most + 4096);
+		assert_true(nm_cache_bytes(cache) <= cache->bytes_most + 4096);
 	}
 	free(had);
 	assert_int_equal(count, processes);
@@ -163,7 +163,7 @@ TEST(test_more_processes_than_places)
 
 TEST(test_more_than_memory)
 {
-	known->bytes_most = 16384;
+	cache->bytes_most = 16384;
 	expect_all_served(60);
 }
 
@@ -281,9 +281,9 @@ static uint64_t later(uint64_t a, uint64_t b)
  * their memory each, in four calls. */
 static void read_for_a_second(uint64_t at_ns)
 {
-	for (uint64_t at = at_ns; at < at_ns + SEC; at = later(at + SEC / 100, known->turn_ns)) {
-		const struct nm_cached_mappings *entry = nm_cache_unread(known, at);
-		if (!entry || at < known->turn_ns)
+	for (uint64_t at = at_ns; at < at_ns + SEC; at = later(at + SEC / 100, cache->turn_ns)) {
+		const struct nm_cached_mappings *entry = nm_cache_unread(cache, at);
+		if (!entry || at < cache->turn_ns)
 			continue;
 		test->memory->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
 		(void)read_next(at);
@@ -297,13 +297,13 @@ static unsigned count_hits(uint64_t domain)
 
 	(void)ask(OTHER_PID);
 	(void)read_next(SEC);
-	known->bytes_most = GREEDY_PROCESSES * nm_cache_bytes(known);
-	nm_cache_clear(known);
+	cache->bytes_most = GREEDY_PROCESSES * nm_cache_bytes(cache);
+	nm_cache_clear(cache);
 	for (uint64_t at = SEC; at <= 120 * SEC; at += SEC) {
 		for (uint32_t i = 0; i < GREEDY_PROCESSES; i++)
-			(void)nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, at, NULL);
+			(void)nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, at, NULL);
 		struct nm_cached_mappings *entry =
-			nm_cache_ask(known, OTHER_PID, TICKS, domain, at, NULL);
+			nm_cache_ask(cache, OTHER_PID, TICKS, domain, at, NULL);
 		hits += entry && nm_cache_holds(entry, at);
 		read_for_a_second(at);
 	}
@@ -324,13 +324,13 @@ TEST(a_domain_replaces_its_own)
 	test->memory->read_ns = SEC / 4;
 	for (uint32_t i = 0; i < NM_CACHE_MOST; i++) {
 		struct nm_cached_mappings *entry =
-			nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+			nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
 		served += entry != NULL;
 		if (entry && read_next(SEC) == FIRST_PID + i)
-			(void)nm_cache_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+			(void)nm_cache_ask(cache, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
 	}
 	assert_int_equal(served, NM_CACHE_MOST);
-	assert_int_equal(known->used, NM_CACHE_MOST / 2);
+	assert_int_equal(cache->used, NM_CACHE_MOST / 2);
 	assert_non_null(ask(OTHER_PID));
 }
 

@@ -114,8 +114,9 @@ unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b)
 	if (cpu_a->node != cpu_b->node)
 		return nm_topology_distance(topology, cpu_a->node, cpu_b->node);
 	if (cpu_a->core >= 0 && cpu_a->core == cpu_b->core)
-		return 2;
-	return cpu_a->cache >= 0 && cpu_a->cache == cpu_b->cache ? 5 : 10;
+		return NM_MAPPING_CORE;
+	return cpu_a->cache >= 0 && cpu_a->cache == cpu_b->cache ? NM_MAPPING_CACHE
+								: NM_MAPPING_LOCAL;
 }
 
 double nm_task_load(const struct nm_task *task, size_t thread)

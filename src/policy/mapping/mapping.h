@@ -46,9 +46,11 @@ NM_DEFINE_CLEANUP(struct nm_mapping, nm_mapping_free);
 
 /*
  * Returns the distance between two CPUs on an extended SLIT scale: between nodes the firmware's
- * distance, and within the local 10: 5 below one last-level cache, 2 on one core, 1 for the same
- * CPU.
+ * distance, within a node one of these, and 1 for the same CPU.
  */
+#define NM_MAPPING_LOCAL 10U
+#define NM_MAPPING_CACHE 5U /* below one last-level cache */
+#define NM_MAPPING_CORE 2U
 unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sharers [-n NAME] [-s] [-o] [-H] [-p SECONDS] [-w MS] [-r MS] PATTERN THREADS MB: THREADS threads
- * that go through memory by a pattern until killed. The number of cache lines they have been through
- * is kept in /dev/shm/grind.PID. A block is MB large, of small pages:
+ * that go through memory by a pattern until killed. The number of cache lines they have been
+ * through is kept in /dev/shm/grind.PID. A block is MB large, of small pages:
  *
  * private: each thread has a block; all were first touched on node 0, as by a program whose main
  * thread prepares everything. rotate: the same, but every SECONDS (-p, 20) each thread proceeds to
  * the next one's block. pairs: threads i and i + 1 share one. neighbours: each thread shares one
  * with the thread before it and one with the thread after it. pipeline: each reads one and writes
- * the next one, which the next thread reads. all: one block for all. readonly: the same, but no thread
- * writes.
+ * the next one, which the next thread reads. all: one block for all. readonly: the same, but no
+ * thread writes.
  *
  * -n: the command name; -s: thread i begins bound to node i modulo their number until SIGUSR1, so
  * that those that share are apart, and pairs, neighbours and pipeline have their blocks first
