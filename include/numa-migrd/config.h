@@ -101,8 +101,8 @@ struct nm_target_list {
 
 /*
  * The rules of threads.policy, and parameters that --parameters FILE may change;
- * numa-migrd-policies(7) describes them. They are not settings: rules.c contains the values of
- * numa-migrd and those of the papers.
+ * numa-migrd-policies(7) describes them. They are not settings: policy_rules.c contains the values
+ * of numa-migrd and those of the papers.
  */
 struct nm_policy_rules {
 	bool paper; /* the published rules also where they are not a value below */

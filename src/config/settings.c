@@ -33,7 +33,7 @@ static const char *const levels[] = {"error", "notice", "decisions", "debug", NU
 
 #define FIELD(g, n, t)                                                                             \
 	.group = #g, .name = #n, .type = (t), .offset = offsetof(struct nm_config, g.n)
-/* For research and for machines without hardware sampling, beside those of rules.c. */
+/* For research and for machines without hardware sampling, beside those of policy_rules.c. */
 #define PARAMETER .parameter = true
 #define COUNT(g, n, l, h)                                                                          \
 	{                                                                                          \

@@ -21,7 +21,7 @@ enum nm_setting_type {
 };
 
 struct nm_setting {
-	const char *group; /* "": a parameter of rules.c */
+	const char *group; /* "": a parameter of policy_rules.c */
 	const char *name;
 	enum nm_setting_type type;
 	size_t offset; /* in struct nm_config */

@@ -20,7 +20,7 @@ struct nm_node_free {
 	uint64_t pool_page_bytes; /* page size of that pool */
 };
 
-/* rules.c: copies of the settings and nodes for the batches; replaced between steps. */
+/* batch_rules.c: copies of the settings and nodes for the batches; replaced between steps. */
 struct nm_mover_rules {
 	bool barred;
 	double keep_free;
