@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/proc.h"
 #include "page_jobs.h"
 #include "platform/maps.h"
-#include "numa-migrd/proc.h"
 
 #define KIB 1024U
 

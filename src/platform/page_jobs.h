@@ -18,13 +18,12 @@
 
 #define NM_UNITS_MOST 4096U /* also the pages of one call */
 #define NM_PAGE_BYTES_MOST ((uint64_t)16 << 30)
-#define NM_PAGE_BYTES_LEAST 4096U
+#define NM_BASE_BYTES 4096U /* of a base page; units and runs are counted in them */
 
 /* Returns whether the kernel may have pages of this size. Pure. */
 static inline bool nm_is_page_size(uint64_t bytes)
 {
-	return bytes >= NM_PAGE_BYTES_LEAST && bytes <= NM_PAGE_BYTES_MOST &&
-	       (bytes & (bytes - 1)) == 0;
+	return bytes >= NM_BASE_BYTES && bytes <= NM_PAGE_BYTES_MOST && (bytes & (bytes - 1)) == 0;
 }
 
 /* ---- mappings ---- */
@@ -212,8 +211,8 @@ int nm_page_round(const struct nm_page_round *round, const struct nm_page_calls 
 
 /*
  * Moves units, first as wholes; then, in a block that is not one huge page, and in a unit of
- * several base pages, each base page that is on its node. The first unit always advances. Returns 0,
- * or the negative errno for which nothing was moved; the tries are valid in any case.
+ * several base pages, each base page that is on its node. The first unit always advances. Returns
+ * 0, or the negative errno for which nothing was moved; the tries are valid in any case.
  */
 int nm_units_move(const struct nm_units_order *order, const struct nm_page_calls *calls,
 		  struct nm_units_moved *ret);

@@ -5,7 +5,6 @@
 
 #include "platform/page_jobs.h"
 
-#define BASE_BYTES 4096U
 #define BLOCK_BYTES ((uint64_t)2 << 20)
 
 /* ---- mappings ---- */
@@ -16,7 +15,7 @@ static struct nm_mapping mapping_of(const struct nm_mapped *mapped,
 	return (struct nm_mapping){
 		.start = mapped->start,
 		.end = mapped->end,
-		.page_bytes = mapped->huge ? mapped->page_bytes : BASE_BYTES,
+		.page_bytes = mapped->huge ? mapped->page_bytes : NM_BASE_BYTES,
 		.resident = mapped->resident,
 		.only_on = mapped->only_on,
 		.rule = (uint8_t)nm_mapped_rule(mapped, rules),
@@ -49,9 +48,9 @@ static bool is_node(int64_t node)
 
 static bool is_unit(const struct nm_page_unit *unit)
 {
-	uint64_t bytes = (uint64_t)unit->pages * BASE_BYTES;
+	uint64_t bytes = (uint64_t)unit->pages * NM_BASE_BYTES;
 	uint64_t most = unit->kind == NM_UNIT_POOL ? NM_PAGE_BYTES_MOST : BLOCK_BYTES;
-	uint64_t align = unit->kind == NM_UNIT_BASE ? BASE_BYTES : bytes;
+	uint64_t align = unit->kind == NM_UNIT_BASE ? NM_BASE_BYTES : bytes;
 
 	if (bytes == 0 || bytes > most || unit->kind > NM_UNIT_POOL || unit->address > INT64_MAX ||
 	    (unit->kind == NM_UNIT_BLOCK && bytes != BLOCK_BYTES) || unit->address % align != 0)
@@ -82,7 +81,8 @@ bool nm_ranges_order_is_valid(const struct nm_ranges_order *order)
 	uint64_t last = 0, page = order->page_bytes;
 
 	if (order->count == 0 || order->count > NM_RANGES_MOST || order->pages_most == 0 ||
-	    order->pages_most > NM_UNITS_MOST || !nm_is_page_size(page) || !is_node(order->room.node))
+	    order->pages_most > NM_UNITS_MOST || !nm_is_page_size(page) ||
+	    !is_node(order->room.node))
 		return false;
 	for (unsigned i = 0; i < order->count; i++) {
 		const struct nm_page_range *range = &order->ranges[i];
@@ -113,7 +113,7 @@ bool nm_mappings_piece_is_valid(const struct nm_mappings_piece *piece, uint64_t 
 		const struct nm_mapping *mapping = &piece->items[i];
 		if (mapping->start < after || mapping->end <= mapping->start ||
 		    mapping->rule > NM_MAPS_FILE || mapping->pool > 1 ||
-		    mapping->page_bytes < BASE_BYTES)
+		    mapping->page_bytes < NM_BASE_BYTES)
 			return false;
 		after = mapping->end;
 	}
@@ -128,7 +128,7 @@ static bool are_runs_valid(const struct nm_units_moved *moved, const struct nm_u
 
 	for (unsigned i = 0; i < order->count; i++) {
 		const struct nm_page_unit *unit = &order->units[i];
-		uint64_t unit_end = unit->address + (uint64_t)unit->pages * BASE_BYTES;
+		uint64_t unit_end = unit->address + (uint64_t)unit->pages * NM_BASE_BYTES;
 		pages += unit->pages;
 		start = unit->address < start ? unit->address : start;
 		end = unit_end > end ? unit_end : end;
@@ -137,10 +137,10 @@ static bool are_runs_valid(const struct nm_units_moved *moved, const struct nm_u
 		const struct nm_moved_run *run = &moved->runs[i];
 		used += run->pages;
 		if (run->pages == 0 || run->address < start || run->address >= end ||
-		    run->pages > (end - run->address) / BASE_BYTES || !is_node(run->now_on))
+		    run->pages > (end - run->address) / NM_BASE_BYTES || !is_node(run->now_on))
 			return false;
 	}
-	return used <= pages && moved->tried_bytes <= 2 * pages * BASE_BYTES;
+	return used <= pages && moved->tried_bytes <= 2 * pages * NM_BASE_BYTES;
 }
 
 static bool are_outcomes_valid(const struct nm_units_moved *moved,

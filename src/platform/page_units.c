@@ -5,8 +5,6 @@
 
 #include "platform/page_jobs.h"
 
-#define BASE_BYTES 4096U
-
 /* Huge pages of the pool are not part of the other memory. */
 static bool take_room(struct nm_page_room *room, enum nm_unit_kind kind, uint64_t bytes)
 {
@@ -59,7 +57,7 @@ static bool has_whole(const struct job *job, const struct nm_page_unit *unit)
 
 static uint64_t last_page(const struct nm_page_unit *unit)
 {
-	return unit->address + (uint64_t)(unit->pages - 1) * BASE_BYTES;
+	return unit->address + (uint64_t)(unit->pages - 1) * NM_BASE_BYTES;
 }
 
 static void add_run(struct nm_units_moved *moved, uint64_t address, uint32_t pages, int was_on,
@@ -69,7 +67,7 @@ static void add_run(struct nm_units_moved *moved, uint64_t address, uint32_t pag
 	const struct nm_moved_run run = {address, pages, (int16_t)was_on, (int16_t)now_on};
 
 	if (last && last->was_on == was_on && last->now_on == now_on &&
-	    last->address + (uint64_t)last->pages * BASE_BYTES == address)
+	    last->address + (uint64_t)last->pages * NM_BASE_BYTES == address)
 		last->pages += pages;
 	else if (moved->nr_runs < NM_UNITS_MOST)
 		moved->runs[moved->nr_runs++] = run;
@@ -112,7 +110,7 @@ static bool is_to_go(struct job *job, unsigned index, int was)
 	if (was < 0 || (unit->from >= 0 && unit->from != was) || was == unit->to)
 		return false;
 	if (take_room(room_of(job, unit->to), whole ? unit->kind : NM_UNIT_BASE,
-		      (whole ? unit->pages : 1) * (uint64_t)BASE_BYTES))
+		      (whole ? unit->pages : 1) * (uint64_t)NM_BASE_BYTES))
 		return true;
 	outcome->error = -ENOSPC;
 	return false;
@@ -226,7 +224,7 @@ static int move_group(struct job *job)
 					    .slow_ns = job->order->slow_ns};
 	for (unsigned i = 0; i < group->count; i++)
 		job->moved->tried_bytes +=
-			BASE_BYTES *
+			NM_BASE_BYTES *
 			(uint64_t)(group->wholes ? job->order->units[group->units[i]].pages : 1);
 	r = nm_page_round(&round, job->calls, tries, group->statuses);
 	add_tries(job, tries);
@@ -272,7 +270,7 @@ static void collect_base_pages(struct job *job)
 		while (!outcome->done && outcome->next < unit->pages && group->count < most) {
 			group->units[group->count] = i;
 			group->addresses[group->count++] =
-				unit->address + (uint64_t)outcome->next++ * BASE_BYTES;
+				unit->address + (uint64_t)outcome->next++ * NM_BASE_BYTES;
 		}
 	}
 }

@@ -5,7 +5,6 @@
 
 #include "kmaf_plan.h"
 
-
 /* Returns the cache of a CPU that may be used, or NONE. */
 static int find_cache(const struct plan *plan, const struct nm_cpu *cpu)
 {
@@ -53,7 +52,8 @@ unsigned nm_kmaf_distance(const struct plan *plan, size_t thread, int from, int 
 	int node = plan->caches[from].node, other = plan->caches[to].node;
 	if (node != other)
 		return nm_topology_distance(plan->snapshot->topology, node, other);
-	return plan->split && from == to && plan->differs[thread] ? NM_MAPPING_CACHE : NM_MAPPING_LOCAL;
+	return plan->split && from == to && plan->differs[thread] ? NM_MAPPING_CACHE
+								  : NM_MAPPING_LOCAL;
 }
 
 /* ---- heterogeneity, section 2.2.1 ---- */

@@ -408,7 +408,7 @@ int nm_tasks_update_process(struct nm_task_table *tasks, const struct nm_sampled
 	struct nm_process *process;
 	struct looks looks = {0};
 	double share = 0;
-	size_t met = 0;
+	size_t found = 0;
 	for (size_t i = 0; i < count; i++)
 		share += sampled[i].stats.run_share;
 	int r = count > 0 ? update_process(tasks, sampled[0].pid, share, now_ns, &process) : -ESRCH;
@@ -421,10 +421,10 @@ int nm_tasks_update_process(struct nm_task_table *tasks, const struct nm_sampled
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct nm_task_thread *thread = nm_tasks_find_thread(tasks, sampled[i].tid);
 		if (thread && thread->process == process && is_managed(tasks, thread))
-			ret[met++] = managed_of(tasks, thread);
+			ret[found++] = managed_of(tasks, thread);
 	}
 	if (r == 0)
-		*ret_count = met;
+		*ret_count = found;
 	return r;
 }
 

@@ -116,7 +116,7 @@ unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b)
 	if (cpu_a->core >= 0 && cpu_a->core == cpu_b->core)
 		return NM_MAPPING_CORE;
 	return cpu_a->cache >= 0 && cpu_a->cache == cpu_b->cache ? NM_MAPPING_CACHE
-								: NM_MAPPING_LOCAL;
+								 : NM_MAPPING_LOCAL;
 }
 
 double nm_task_load(const struct nm_task *task, size_t thread)

@@ -215,7 +215,7 @@ static int init_session(struct session *session, uint32_t seed)
 static SCOTCH_Num crossing_cost(const struct nm_topology *topology, unsigned level)
 {
 	static const SCOTCH_Num within[NM_LEVELS] = {0, NM_MAPPING_LOCAL, NM_MAPPING_CACHE,
-						    NM_MAPPING_CORE};
+						     NM_MAPPING_CORE};
 	uint64_t sum = 0, pairs = 0;
 
 	if (level > 0)
