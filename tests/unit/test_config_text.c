@@ -89,6 +89,7 @@ READINGS(
 	{"pages: {\n max_mb_per_s = 99999999999999999999999999; };", WHOLE},
 	{"parameters: { general: {\n interval_s = 1e999; }; };", LARGE},
 	{"parameters: { general: {\n interval_s = -.5e999; }; };", LARGE},
+	{"parameters: { general: {\n interval_s = 0.5e999; }; };", LARGE},
 	{"pages: { max_mb_per_s = 2147483647; };",
 	 "conf:1: pages.max_mb_per_s: found 2147483647, allowed: a whole number from 1 to 1000000"})
 
@@ -128,6 +129,9 @@ READINGS(test_notations_of_others,
 	  "conf:2: this '{' is never closed"},
 	 {"general: { };\ngeneral: { };", "conf:2: general: " TWICE},
 	 {"general: { dry_run = true; dry_run = false; };", "conf:1: dry_run: " TWICE},
+	 {"threads: { }; journal: { }; threads: { };", "conf:1: threads: " TWICE},
+	 {".dry_run = true;",
+	  "conf:1: syntax error, in this line or just before it: .dry_run = true;"},
 	 {"parameters: { general: { interval_s = nan; }; };", "conf:1: found nan, write a number"},
 	 {"parameters: { general: { interval_s = inf; }; };", "conf:1: found inf, write a number"},
 	 {"journal: {\n level = \u201cdebug\u201d; };",

@@ -191,19 +191,38 @@ TEST(merged_winners_spread_over_cores_first)
 	assert_false(nm_ticket_pool_draw(pool, &won));
 }
 
+/* Of CPUs 40 to 43, which are two cores. */
+static const struct {
+	const char *name, *allowed;
+	double busy[4];
+	bool crowded[4];
+	int cpu;
+} picks[] = {
+	{"of an idle core", "40-79", {0, 0.5}, .cpu = 42},
+	{"beside a busy one", "40-41", {0, 0.5}, .cpu = 40},
+	{"no time of a whole CPU", "41", {0, 0.5}, .cpu = -1},
+	{"an idle one, rather than two partly idle ones", "40-43", {0.3, 0, 0.1, 0.1}, .cpu = 41},
+	{"a partly idle one, beside an idle one", "40,42", {0.1, 0.1, 0.3, 0}, .cpu = 42},
+	{"the least busy one", "40-43", {0.3, 0.2, 0.1, 0.25}, .cpu = 42},
+	{"not of a core that has won", "40-43", {0}, {true, true}, .cpu = 42},
+	{"of a core that has won", "40-43", {0}, {true, true, true, true}, .cpu = 40},
+};
+
 TEST(the_best_free_cpu_has_idle_siblings)
 {
-	hwloc_const_bitmap_t all = machine->topology->usable, nothing;
-	machine->busy[41] = 0.5;
-	nm_snapshot_free(snapshot);
-	snapshot = machine_snapshot(machine);
-	assert_int_equal(nm_pick_free_cpu(snapshot, 1, all, NULL, NULL), 42);
-	machine_allow(machine, 0, "40-41");
-	assert_int_equal(nm_pick_free_cpu(snapshot, 1, machine->managed[0].original, NULL, NULL),
-			 40);
-	machine_allow(machine, 0, "41");
-	nothing = machine->managed[0].original;
-	assert_int_equal(nm_pick_free_cpu(snapshot, 1, nothing, NULL, NULL), -1);
+	EACH_ROW(row, picks)
+	{
+		bool crowded[80] = {0};
+		memcpy(machine->busy + 40, row->busy, sizeof(row->busy));
+		memcpy(crowded + 40, row->crowded, sizeof(row->crowded));
+		machine_allow(machine, 0, row->allowed);
+		nm_snapshot_free(snapshot);
+		snapshot = machine_snapshot(machine);
+		const int cpu =
+			nm_pick_free_cpu(snapshot, 1, machine->managed[0].original, NULL, crowded);
+		if (cpu != row->cpu)
+			fail_msg("%s: CPU %d, expected %d", row->name, cpu, row->cpu);
+	}
 }
 
 static uint64_t fingerprint(enum nm_lottery rule, uint64_t seed)

@@ -390,13 +390,18 @@ TEST(test_cost_is_the_difference_of_totals)
 TEST(test_factors_are_relative_to_local)
 {
 	struct nm_topology *topology = machine_topology(2, 2);
+	const double accesses[2] = {3, 1}, none[2] = {0};
 	double factors[4];
 	assert_non_null(topology);
 	topology->distance[1] = 16;
 	topology->distance[2] = 21;
 	nm_selection_factors(topology, factors);
+	const double near = nm_selection_access_cost(topology, accesses, 0);
+	const double nowhere = nm_selection_access_cost(topology, none, 0);
 	nm_topology_free(topology);
 	assert_true(factors[0] == 1 && factors[1] == 1.6 && factors[2] == 2.1 && factors[3] == 1);
+	assert_true(fabs(near - (3 + 1.6) / 4) < 1e-9);
+	assert_true(isnan(nowhere));
 }
 
 RUN_TESTS()
