@@ -44,6 +44,7 @@ WORD(healthy)
 
 ACTION(machine, set_machine(U(0), U(1)))
 ACTION(cpuless, hwloc_bitmap_zero(facts.topology->nodes[U(0)].cpus))
+ACTION(isolate, hwloc_bitmap_clr(facts.topology->usable, U(0)))
 ACTION(container, facts.container = "/.dockerenv")
 ACTION(problem, strcpy(facts.problems[facts.nr_problems++], step_rest(step)))
 ACTION(metrics_file, strcpy(facts.config->metrics.file, step->word[0]))
@@ -137,19 +138,22 @@ SCRIPT(a_healthy_machine_has_no_findings,
        "healthy; found = none; outlook ~ would give each process a home node and move its memory "
        "there once.",
        "checks = outlook, workload, cpusets, virtual, scheduler, hardware, privilege, balancing, "
-       "service, configuration, trial")
+       "service, configuration, trial; outlook ~ 4 nodes, the farthest at distance 20",
+       "cpusets !~ isolated")
 
 SCRIPT(the_machine_is_examined,
        "healthy; set knows_homes = 0; found = outlook problem; outlook ~ zoneinfo",
        "healthy; machine 0 0; write topology_error no /sys\n\x1b[31m; found = outlook problem",
        "outlook ~ no /sys\\x0a\\x1b[31m",
-       "healthy; container; found = virtual warning; virtual ~ PID namespace",
+       "healthy; container; found = virtual warning; virtual ~ PID namespace; virtual ~ "
+       "/.dockerenv exists",
        "healthy; set virtual_machine = 1; found = virtual note; virtual ~ hypervisor",
        "healthy; set unified = 0; found = cpusets warning; cpusets ~ unified_cgroup_hierarchy",
        "healthy; set cgroups = 9; set cpusets_set = 2; write cpuset_path /a\nb",
-       "found = cpusets note; cpusets ~ restrict 2 of 9; cpusets ~ /a\\x0ab",
+       "found = cpusets note; cpusets ~ restrict 2 of 9; cpusets ~ /a\\x0ab; isolate 3; isolate 5",
+       "cpusets ~ never used: 2; set cpusets_set = 0; found = none; cpusets ~ never used: 2",
        "healthy; set bpf_scheduler = 1; write scheduler rusty_1.0; found = scheduler warning",
-       "scheduler ~ rusty_1.0")
+       "scheduler ~ rusty_1.0; scheduler ~ sched_ext/state")
 
 SCRIPT(sampling_is_examined, NO_HARDWARE "found = hardware warning",
        "hardware ~ page faults are used",
@@ -171,7 +175,7 @@ SCRIPT(sampling_is_examined, NO_HARDWARE "found = hardware warning",
 SCRIPT(privileges_are_examined,
        "healthy; set paranoid = 3; found = none; privilege ~ its socket exists",
        "set helper_socket = 0; found = outlook problem, privilege problem",
-       "privilege ~ numa-migrd-helper.socket",
+       "privilege ~ numa-migrd-helper.socket", "healthy; set helper_socket = 0; found = none",
        "healthy; set paranoid_error = ENOENT; found = outlook problem, privilege problem",
        "privilege ~ CONFIG_PERF_EVENTS",
        "healthy; set paranoid_error = EACCES; set root = 0; found = privilege unseen",
@@ -185,7 +189,8 @@ SCRIPT(the_helper_starts_with_the_service,
        "found = service note; privilege ~ starts with the service")
 
 SCRIPT(the_service_is_examined,
-       "healthy; write unit.active inactive; found = service note; service ~ does not run",
+       "healthy; write unit.active inactive; found = service note; service ~ does not run; service "
+       "~ start numa-migrd",
        "set left_record = 1; found = service problem; service ~ numa-migrd --restore",
        "healthy; write unit.active failed; found = service problem",
        "service ~ journalctl -u numa-migrd",
@@ -195,12 +200,14 @@ SCRIPT(the_service_is_examined,
 
 /* One finding reports that systemd is unreachable, and the other checks work without it. */
 SCRIPT(other_checks_work_without_systemd,
-       "healthy; no_unit unknown; found = service unseen; service ~ systemd did not answer")
+       "healthy; no_unit unknown; found = service unseen; service ~ systemd did not answer",
+       "service ~ systemctl status numa-migrd")
 
 /* /proc may hide processes of other users; hidden ones are not reported as absent. */
 SCRIPT(a_user_with_hidden_processes,
        "healthy; set hidden = 1; no_unit unknown; found = workload unseen, service unseen",
-       "service ~ cannot see whether; write unit.active active; found = workload unseen")
+       "service ~ cannot see whether; workload ~ as root; write unit.active active; found = "
+       "workload unseen")
 
 SCRIPT(the_configuration_is_examined,
        "healthy; bad_config; found = outlook problem, configuration problem",
@@ -241,17 +248,19 @@ SCRIPT(balancing_is_examined, "healthy; set policy = lbma; set page_policy = exc
 SCRIPT(one_node_needs_nothing,
        NO_SOURCE "machine 1 4; set knows_homes = 0; set paranoid = 3; set helper_socket = 0",
        "found = outlook note, workload note, hardware note, privilege note, balancing note",
-       "outlook ~ one NUMA node", "workload ~ Nothing to gain here: one node")
+       "outlook ~ one NUMA node; outlook ~ node interleaving",
+       "workload ~ Nothing to gain here: one node")
 
 /* Nodes of CXL memory, HBM or GPUs have no CPUs. */
-SCRIPT(one_node_with_cpus_needs_nothing, NO_SOURCE "machine 3 6; cpuless 1; cpuless 2",
+SCRIPT(one_node_with_cpus_needs_nothing, NO_SOURCE "machine 2 6; cpuless 1",
        "found = outlook note, workload note, hardware note, balancing note",
-       "outlook ~ one NUMA node has CPUs")
+       "outlook ~ one NUMA node has CPUs; outlook !~ interleaving")
 
 SCRIPT(programs_that_gain_nothing_are_named,
        "healthy; set virtual_machines = 2; set virtual_machine_pid = 77; set databases = 1",
        "set database_pid = 78; set pinned = 3; set pinned_pid = 79; found = workload note",
-       "workload ~ Nothing to gain here for 6 large programs.; workload ~ such as PID 77",
+       "workload ~ Nothing to gain here for 6 large programs.; workload ~ such as PID 77; workload "
+       "~ numatune",
        "workload ~ 2 virtual machines with shared memory; workload ~ 1 processes of PostgreSQL",
        "workload ~ 3 programs that are bound; set also = shared",
        "workload ~ for 3 large programs.; workload !~ PostgreSQL")
