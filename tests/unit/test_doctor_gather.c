@@ -53,9 +53,20 @@ WORD(foreign)
 
 static void gather(const char *program)
 {
-	const struct nm_doctor_options options = {.root_path = root, .program = program};
+	const struct nm_doctor_options options = {.root_path = root,
+						  .program = program,
+						  .threads_measured = 3,
+						  .threads_undersampled = 4,
+						  .trial_state = "a\nb"};
 	nm_facts_clear(&facts);
 	assert_int_equal(nm_facts_gather(&options, &facts), 0);
+}
+
+WORD(mode)
+{
+	char path[FIXTURE_PATH + 64];
+	snprintf(path, sizeof(path), "%s/%s", root, step->word[0]);
+	assert_int_equal(chmod(path, (mode_t)strtoul(step->word[1], NULL, 8)), 0);
 }
 
 ACTION(gather, gather(step->count ? step->word[0] : NULL))
@@ -88,6 +99,8 @@ WORD(program)
 			 "Cpus_allowed_list:\t%s\n",
 			 step->word[3], step->word[5], step->word[7]);
 	fixture_file(root, path, text);
+	snprintf(path, sizeof(path), "proc/%s/comm", step->word[0]);
+	fixture_file(root, path, step->word[1]);
 	assert_int_equal(nm_platform_files_new(root, &platform), 0);
 	nm_gather_program(platform, U(0), step->word[1], &facts);
 }
@@ -99,7 +112,8 @@ SCRIPT(an_empty_machine_is_valid,
        "gather; paranoid_error = ENOENT; kernel_balancing_error = ENOENT; daemon_pid = 0",
        "unit_error = ENOTCONN; configured = 1; config_error = 0; unified = 0",
        "left_record_error = ENOENT; tried = unknown; text sources = none; text lockdown = none",
-       "virtual_machine = 0; bpf_scheduler = 0; spe_device = 0; spe_driver = 0; helper_pid = 0")
+       "virtual_machine = 0; bpf_scheduler = 0; spe_device = 0; spe_driver = 0; helper_pid = 0",
+       "threads_measured = 3; threads_undersampled = 4; text trial_state = a\\x0ab")
 
 #define METRICS(file) "file etc/numa-migrd.conf metrics = { file = \"" file "\"| }|; gather; "
 
@@ -109,7 +123,11 @@ SCRIPT(the_folder_of_metrics_is_checked,
        METRICS("/var/lib/none/a.prom") "metrics_error = ENOENT; config_error = 0",
        METRICS("/srv/a.prom") "metrics_error = EROFS",
        METRICS("/srv/other/a.prom") "metrics_error = ENOTDIR",
-       METRICS("/var/cache/numa-migrd-of-another/a.prom") "metrics_error = ENOENT")
+       METRICS("/var/cache/numa-migrd-of-another/a.prom") "metrics_error = ENOENT",
+       "file var/cache/numa-migrd/x; " METRICS(
+	       "/var/cache/numa-migrd/a.prom") "metrics_error = EACCES",
+       "mode var/cache/numa-migrd 0772; gather; metrics_error = EACCES",
+       "mode var/cache/numa-migrd 0777; gather; metrics_error = 0")
 
 /* The defaults apply to the service, but the helper requires the file of root. */
 SCRIPT(a_missing_file_is_noticed,
@@ -160,8 +178,9 @@ SCRIPT(programs_that_gain_nothing_are_found,
        "program 104 other rss 4000000 shared 3900000 cpus 0-31",
        "program 105 other rss 4000000 shared 0 cpus 8-11",
        "program 106 other rss 4000000 shared 0 cpus 7-8; program 107 other",
+       "program 108 other rss 4000000 shared 0 cpus x",
        "virtual_machines = 1; virtual_machine_pid = 100; databases = 1; database_pid = 102",
-       "pinned = 1; pinned_pid = 105")
+       "pinned = 1; pinned_pid = 105; gather; virtual_machines = 1; databases = 1")
 
 /* ---- the service ---- */
 
@@ -185,7 +204,10 @@ SCRIPT(events_are_listed,
 	    "true, \"problems\": [\"A.\", \"B.\"]}}",
        "events_error = 0; text table = skx; text sources = pebs, pmu; has_counters = 1",
        "tried = done; text tried.name = cycles+pebs; text tried.memory = pebs; tried_cycles = 1",
-       "tried_accesses = 1; tried_flops = 0; problems = 2; text problems[1] = B.")
+       "tried_accesses = 1; tried_flops = 0; problems = 2; text problems[1] = B.",
+       LIST "{\"trial\": {\"problems\": [\"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\", "
+	    "\"9\"]}}",
+       "problems = 8")
 
 SCRIPT(a_refused_trial_is_reported, LIST "{\"trial\": {\"errno\": 13, \"text\": \"No.\"}}",
        "tried = refused; tried_error = EACCES; text trial_text = No.")
