@@ -147,8 +147,9 @@ SCRIPT(settings_are_read,
        "file proc/cpuinfo flags\t: fpu hypervisor lahf",
        "file sys/kernel/security/lockdown none [integrity] confidentiality; gather",
        "paranoid_error = 0; paranoid = -1; kernel_balancing = 1; virtual_machine = 1",
-       "text lockdown = integrity", "file sys/kernel/security/lockdown none [\x1b[31m\xff]; gather",
-       "text lockdown = \\x1b[31m\\xff")
+       "text lockdown = integrity; file proc/sys/kernel/numa_balancing x",
+       "file sys/kernel/security/lockdown none [\x1b[31m\xff]; gather",
+       "text lockdown = \\x1b[31m\\xff; kernel_balancing_error = ENODATA")
 
 SCRIPT(cpusets_are_found_at_any_depth,
        "file sys/fs/cgroup/cgroup.controllers cpuset cpu; file sys/fs/cgroup/a.slice/cpuset.cpus",
