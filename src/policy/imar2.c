@@ -21,16 +21,16 @@ struct nm_record {
 	bool by_locality;
 };
 
-void nm_record_new(struct nm_record **ret)
+static void *open_record(const struct nm_topology *topology, double page_bytes)
 {
-	struct nm_record *record = nm_must(calloc(1, sizeof(*record)));
-	*ret = record;
+	(void)topology;
+	(void)page_bytes;
+	return nm_must(calloc(1, sizeof(struct nm_record)));
 }
 
-void nm_record_free(struct nm_record *record)
+static void close_record(void *state)
 {
-	if (!record)
-		return;
+	struct nm_record *record = state;
 	nm_column_clear(&record->threads);
 	free(record);
 }
@@ -50,9 +50,12 @@ static bool is_comparable(const struct nm_record *record, const struct nm_snapsh
 	return snapshot->measured == 0 || record->by_locality == snapshot->by_locality;
 }
 
-void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config)
+/* Records P of every measured thread for its main node, and drops threads that are not in the
+ * snapshot (column.h). The whole record is cleared when P has a different meaning
+ * (threads.performance, or derived from locality) or the number of nodes has changed. */
+static void follow(void *state, const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
+	struct nm_record *record = state;
 	if (!is_comparable(record, snapshot, config)) {
 		nm_column_clear(&record->threads);
 		record->nr_nodes = snapshot->topology->nr_nodes;
@@ -78,13 +81,6 @@ double nm_record_get(const struct nm_record *record, const struct nm_snapshot *s
 	uint64_t age = config->rules.record_age;
 	bool expired = age > 0 && snapshot->interval - cell->interval > age;
 	return cell->known && !expired ? cell->performance : (double)NAN;
-}
-
-void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config, uint32_t thread, double *ret)
-{
-	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
-		ret[node] = nm_record_get(record, snapshot, config, thread, (int)node);
 }
 
 int nm_record_compare(double record, double now, double band)
@@ -164,20 +160,14 @@ static double record_of(const struct judge *judge, uint32_t thread, int node)
 	return nm_record_get(judge->record, judge->snapshot, judge->config, thread, node);
 }
 
-static double q3_by(const struct judge *judge, double record, double now)
+static double q3_of(const struct judge *judge, uint32_t thread, int node)
 {
-	if (isnan(record))
-		return judge->config->rules.q3_equal;
-	int compared = nm_record_compare(record, now, judge->config->rules.record_band);
+	int compared = nm_record_compare(record_of(judge, thread, node),
+					 judge->snapshot->threads[thread].performance,
+					 judge->config->rules.record_band);
 	if (compared == 0)
 		return judge->config->rules.q3_equal;
 	return compared > 0 ? judge->config->rules.q3_better : judge->config->rules.q3_worse;
-}
-
-static double q3_of(const struct judge *judge, uint32_t thread, int node)
-{
-	return q3_by(judge, record_of(judge, thread, node),
-		     judge->snapshot->threads[thread].performance);
 }
 
 static double q4_of(const struct judge *judge, uint32_t thread)
@@ -203,11 +193,13 @@ static void explain(const struct judge *judge, struct nm_proposal *proposal)
 	tickets->partner_slow = q4_of(judge, moves[1].thread);
 }
 
-void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		      const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret)
+/* Never fails. */
+static int propose_imar2(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
+	const struct nm_snapshot *snapshot = input->snapshot;
+	const struct nm_config *config = input->config;
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
-	struct judge judge = {.snapshot = snapshot, .config = config, .record = record};
+	struct judge judge = {.snapshot = snapshot, .config = config, .record = state};
 	nm_autofree struct entry *entries = nm_must(calloc(threads + 1, sizeof(*entries)));
 	nm_autofree double *move_tickets =
 		nm_must(calloc(threads * nodes + 1, sizeof(*move_tickets)));
@@ -221,12 +213,9 @@ void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config
 		bool waits = nm_search_waits_for_pages(snapshot, config, i);
 		known[i] = (thread->valid || thread->measured) && !waits;
 		partner[i] = q4_of(&judge, i);
-		/* The records, which are then replaced by the tickets. */
-		double *tickets_of = move_tickets + i * nodes;
-		nm_record_get_all(record, snapshot, config, i, tickets_of);
 		for (size_t node = 0; node < nodes; node++)
-			tickets_of[node] = q2_of(&judge, i, (int)node) +
-					   q3_by(&judge, tickets_of[node], thread->performance);
+			move_tickets[i * nodes + node] =
+				q2_of(&judge, i, (int)node) + q3_of(&judge, i, (int)node);
 		if (!waits &&
 		    nm_lottery_candidacy(NM_POLICY_IMAR2, config, thread) == NM_CANDIDACY_YES)
 			entries[list.count++] = (struct entry){
@@ -241,41 +230,16 @@ void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config
 						  .known = known,
 						  .next = next_by_rank,
 						  .list = &list};
-	nm_search_lottery(snapshot, config, &tickets, rng, ret);
+	nm_search_lottery(snapshot, config, &tickets, input->rng, ret);
 	for (size_t i = 0; i < ret->count; i++)
 		explain(&judge, &ret->items[i]);
-}
-
-static void *open_record(const struct nm_topology *topology, double page_bytes)
-{
-	struct nm_record *record;
-	(void)topology;
-	(void)page_bytes;
-	nm_record_new(&record);
-	return record;
-}
-
-static void close_record(void *state)
-{
-	nm_record_free(state);
-}
-
-static void follow_record(void *state, const struct nm_snapshot *snapshot,
-			  const struct nm_config *config)
-{
-	nm_record_update(state, snapshot, config);
-}
-
-static int propose_imar2(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
-{
-	nm_imar2_propose(input->snapshot, input->config, state, input->rng, ret);
 	return 0;
 }
 
 const struct nm_policy_ops nm_imar2_policy = {
 	.open = open_record,
 	.close = close_record,
-	.follow = follow_record,
+	.follow = follow,
 	.propose = propose_imar2,
 	.judged_by = {{.by = NM_BY_PERFORMANCE}, {.by = NM_BY_LOCALITY}},
 	.rolls_back = true,

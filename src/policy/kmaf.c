@@ -474,10 +474,15 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	return 0;
 }
 
+/* The state of the policy: its placement periods. */
+struct clock {
+	uint64_t ended_ns; /* end of the last one */
+};
+
 /* Returns whether a placement period ends now, which begins the next one. interval_s is the time
  * between two calls, each in a tick. */
-static bool ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
-			double interval_s, uint64_t now_ns)
+static bool ends_period(struct clock *clock, const struct nm_config *config, double interval_s,
+			uint64_t now_ns)
 {
 	double passed_s = (double)(now_ns - clock->ended_ns) / (double)NM_NSEC_PER_SEC;
 	/* Ticks are slightly early or late; the one nearest to the end of the period counts. */
@@ -496,9 +501,23 @@ static bool is_process_moved(const struct nm_snapshot *snapshot,
 	return false;
 }
 
-int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret)
+static void *open_clock(const struct nm_topology *topology, double page_bytes)
 {
+	(void)topology;
+	(void)page_bytes;
+	return nm_must(calloc(1, sizeof(struct clock)));
+}
+
+/* Proposes moves at the end of a placement period, releases pages that were held back, and ages the
+ * matrix of communication. The seed must be the same each time: otherwise threads would move back
+ * and forth between equivalent placements. */
+static int propose_kmaf(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
+{
+	const struct nm_snapshot *snapshot = input->snapshot;
+	const struct nm_config *config = input->config;
+	struct nm_memory *memory = input->memory;
+	if (!memory || !ends_period(state, config, input->interval_s, snapshot->time_ns))
+		return 0;
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
 	nm_autofree uint32_t *tids = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*tids)));
 	/* The paper pins threads. Here a thread that rests could leave at each wake-up, after its
@@ -508,7 +527,7 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 			tids[i] = snapshot->threads[i].tid;
 	nm_affinity_graph(nm_memory_affinity(memory), tids, snapshot->nr_threads, PARTNERS_MAX,
 			  &graph);
-	int r = nm_kmaf_propose(snapshot, config, graph, seed, ret);
+	int r = nm_kmaf_propose(snapshot, config, graph, (uint32_t)input->seed, ret);
 	if (r < 0)
 		return r;
 	/* Release the pages of processes whose threads are being placed. Pages of other processes
@@ -520,23 +539,6 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 				       is_process_moved(snapshot, ret, processes[i].pid));
 	nm_affinity_age(nm_memory_affinity(memory));
 	return 0;
-}
-
-static void *open_clock(const struct nm_topology *topology, double page_bytes)
-{
-	(void)topology;
-	(void)page_bytes;
-	return nm_must(calloc(1, sizeof(struct nm_kmaf_clock)));
-}
-
-/* Proposes only at the end of a placement period. */
-static int propose_kmaf(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
-{
-	if (!input->memory ||
-	    !ends_period(state, input->config, input->interval_s, input->snapshot->time_ns))
-		return 0;
-	return nm_kmaf_place(input->snapshot, input->config, input->memory, (uint32_t)input->seed,
-			     ret);
 }
 
 const struct nm_policy_ops nm_kmaf_policy = {

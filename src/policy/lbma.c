@@ -466,15 +466,18 @@ static uint32_t next_at_random(void *context)
 	return thread;
 }
 
-void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     struct nm_rng *rng, struct nm_proposals *ret)
+/* Never fails. */
+static int propose_lbma(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
+	const struct nm_snapshot *snapshot = input->snapshot;
+	const struct nm_config *config = input->config;
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
+	(void)state;
 	nm_autofree uint32_t *eligible = nm_must(calloc(threads + 1, sizeof(*eligible)));
 	nm_autofree double *move_tickets =
 		nm_must(calloc(threads * nodes + 1, sizeof(*move_tickets)));
 	nm_autofree bool *known = nm_must(calloc(threads + 1, sizeof(*known)));
-	struct shuffle list = {.rng = rng, .threads = eligible};
+	struct shuffle list = {.rng = input->rng, .threads = eligible};
 	for (uint32_t i = 0; i < threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		bool waits = nm_search_waits_for_pages(snapshot, config, i);
@@ -491,7 +494,7 @@ void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 						  .known = known,
 						  .next = next_at_random,
 						  .list = &list};
-	nm_search_lottery(snapshot, config, &tickets, rng, ret);
+	nm_search_lottery(snapshot, config, &tickets, input->rng, ret);
 	for (size_t i = 0; i < ret->count; i++) {
 		struct nm_proposal *proposal = &ret->items[i];
 		const struct nm_move *moves = proposal->moves;
@@ -504,12 +507,6 @@ void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 		else
 			won->free_cpu = won->total - won->preferred;
 	}
-}
-
-static int propose_lbma(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
-{
-	(void)state;
-	nm_lbma_propose(input->snapshot, input->config, input->rng, ret);
 	return 0;
 }
 

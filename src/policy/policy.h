@@ -16,24 +16,9 @@ struct nm_mapping;
 
 /* ---- IMAR²'s record ---- */
 
-/*
- * The performance of each thread on each node when it last ran there (IMAR²'s performance record;
- * IMAR² paper, section 4.3). A value that is updated from snapshots. Pure.
- */
-
+/* The performance of each thread on each node when it last ran there (IMAR² paper, section 4.3).
+ * The state of policy IMAR², which nm_imar2_policy opens, follows and closes. */
 struct nm_record;
-
-void nm_record_new(struct nm_record **ret);
-void nm_record_free(struct nm_record *record);
-NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
-
-/*
- * Records P of every measured thread for its main node, and drops threads that are not in the
- * snapshot (column.h). The whole record is cleared when P has a different meaning
- * (threads.performance, or derived from locality) or the number of nodes has changed.
- */
-void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config);
 
 /*
  * Returns P of the thread when it last ran on the node, at most record_age intervals before
@@ -42,10 +27,6 @@ void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsh
  */
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node);
-
-/* The same for every node: `ret` has room for nr_nodes values. */
-void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config, uint32_t thread, double *ret);
 
 /* Compares the record with the current P: 1 better, -1 worse, 0 within record_band or not
  * known. */
@@ -308,21 +289,6 @@ struct nm_proposals {
 
 void nm_proposals_clear(struct nm_proposals *proposals);
 
-/*
- * LBMA (IMAR² paper, section 4.2, algorithm 1): selects n random threads, assigns tickets to their
- * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU.
- */
-void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     struct nm_rng *rng, struct nm_proposals *ret);
-
-/*
- * IMAR² (same paper, section 4.3, algorithm 2): selects the n threads that are slowest relative to
- * their process, or farthest from their memory, and have a candidate. Tickets also depend on the
- * record; gate and lottery are those of LBMA. The record must be up to date with the snapshot.
- */
-void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		      const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
-
 /* Why a thread that ran takes part in the lottery of LBMA or IMAR², or does not. */
 enum nm_candidacy {
 	NM_CANDIDACY_YES,	 /* LBMA: any thread; IMAR²: it is slow, or far from its memory */
@@ -390,19 +356,6 @@ void nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *c
 		   const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
 		   struct nm_proposals *ret);
 
-/* The placement periods; initially zero. */
-struct nm_kmaf_clock {
-	uint64_t ended_ns; /* end of the last one */
-};
-
-/*
- * Proposes moves at the end of a placement period, releases pages that were held back, and ages the
- * matrix of communication. The seed must be the same each time: otherwise threads would move back
- * and forth between equivalent placements. Returns 0; the caller clears *ret.
- */
-int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret);
-
 /* Returns whether policy kmaf can be used: 0, or -ELIBACC with the reason if Scotch cannot be loaded.
  * NULL is the library that it was built for. */
 int nm_kmaf_check(const char *library, char *error, size_t size);
@@ -458,14 +411,24 @@ struct nm_policy_ops {
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */
 	void (*follow)(void *state, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config);
-	/* Proposes moves of threads. Returns 0; the caller clears *ret. NULL: the policy moves no
-	 * threads, or processes as a whole (homes.h). */
+	/* Proposes moves of threads. Returns 0 or a negative errno; the caller clears *ret. NULL:
+	 * the policy moves no threads, or processes as a whole (homes.h). */
 	int (*propose)(void *state, const struct nm_policy_input *input, struct nm_proposals *ret);
 	/* Notes that a decision of this interval was applied. */
 	void (*applied)(void *state, const struct nm_decision *decision);
 };
 
-/* The row of each policy, defined in the file of the policy. */
+/*
+ * The row of each policy, defined in the file of the policy.
+ *
+ * nm_lbma_policy (IMAR² paper, section 4.2, algorithm 1) selects n random threads, assigns tickets
+ * to their candidates, applies the gate and holds the lottery. Winners share no thread and no CPU.
+ *
+ * nm_imar2_policy (same paper, section 4.3, algorithm 2) selects the n threads that are slowest
+ * relative to their process, or farthest from their memory, and have a candidate. Tickets also
+ * depend on the record, which must be up to date with the snapshot; gate and lottery are those of
+ * LBMA.
+ */
 #define NM_POLICY_ROW(constant, name) extern const struct nm_policy_ops nm_##name##_policy;
 NM_POLICIES(NM_POLICY_ROW)
 
@@ -492,12 +455,6 @@ static inline enum nm_thread_policy nm_drawing_policy(const struct nm_config *co
 	if (config->threads.policy != NM_POLICY_AUTO)
 		return config->threads.policy;
 	return snapshot->by_locality ? NM_POLICY_LBMA : NM_POLICY_IMAR2;
-}
-
-/* Returns whether the policy holds a lottery. */
-static inline bool nm_policy_draws(enum nm_thread_policy policy)
-{
-	return policy == NM_POLICY_LBMA || policy == NM_POLICY_IMAR2;
 }
 
 /* Returns the row of a policy; static. */

@@ -211,7 +211,9 @@ static void decide(struct scale *scale, struct nm_snapshot *snapshot, double ms[
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
-	nm_lbma_propose(snapshot, scale->config, &scale->rng, &proposals);
+	const struct nm_policy_input policy_input = {
+		.snapshot = snapshot, .config = scale->config, .rng = &scale->rng};
+	(void)nm_lbma_policy.propose(NULL, &policy_input, &proposals);
 	ms[POLICY] = lap(mark);
 	nm_plan_build(snapshot, scale->config, &proposals, &scale->next_id, &plan);
 	ms[PLAN] = lap(mark);

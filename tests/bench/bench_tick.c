@@ -34,21 +34,22 @@ static struct machine *make_machine(bool settled)
 
 /* State of IMAR²; NULL: LBMA. */
 struct memory {
-	struct nm_record *record;
+	void *record;
 	struct nm_feedback *feedback;
 };
 
 static void propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    const struct memory *memory, struct nm_rng *rng, struct nm_proposals *ret)
 {
+	const struct nm_policy_input input = {.snapshot = snapshot, .config = config, .rng = rng};
 	struct nm_feedback_result result;
 	if (!memory) {
-		nm_lbma_propose(snapshot, config, rng, ret);
+		(void)nm_lbma_policy.propose(NULL, &input, ret);
 		return;
 	}
-	nm_record_update(memory->record, snapshot, config);
+	nm_imar2_policy.follow(memory->record, snapshot, config);
 	nm_imar2_feedback(memory->feedback, snapshot, config, &result);
-	nm_imar2_propose(snapshot, config, memory->record, rng, ret);
+	(void)nm_imar2_policy.propose(memory->record, &input, ret);
 }
 
 static void remember(const struct nm_snapshot *snapshot, const struct memory *memory,
@@ -104,13 +105,12 @@ static void make_performances(struct machine *m)
 
 static void measure_imar2(const char *name, struct machine *m)
 {
-	struct memory memory;
-	nm_record_new(&memory.record);
-	memory.feedback = nm_feedback_new();
+	struct memory memory = {.record = nm_imar2_policy.open(m->topology, 4096),
+				.feedback = nm_feedback_new()};
 	make_performances(m);
 	m->config.threads.policy = NM_POLICY_IMAR2;
 	measure(name, m, &memory);
-	nm_record_free(memory.record);
+	nm_imar2_policy.close(memory.record);
 	nm_feedback_free(memory.feedback);
 }
 

@@ -222,4 +222,15 @@ static inline struct nm_snapshot *machine_snapshot(const struct machine *m)
 	return nm_snapshot_build(&input, &snapshot) < 0 ? NULL : snapshot;
 }
 
+/* Proposals of a lottery, which cannot fail. */
+static inline void machine_propose(const struct machine *machine,
+				   const struct nm_policy_ops *policy, void *state,
+				   const struct nm_snapshot *snapshot, struct nm_rng *rng,
+				   struct nm_proposals *ret)
+{
+	const struct nm_policy_input input = {
+		.snapshot = snapshot, .config = &machine->config, .rng = rng};
+	(void)policy->propose(state, &input, ret);
+}
+
 #endif

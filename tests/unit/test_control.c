@@ -1,34 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* The bus object on a private bus with the shipped policy, or with one that allows everything. */
+/*
+ * The bus object on a private bus with the shipped policy, or with one that allows everything. A
+ * call is a text: "ok", the text that it returns, or the last part of the name of the error.
+ *
+ *	root Release u 42 = NoSuchProcess	types and values of the arguments follow the method
+ *	nobody .Pause = AccessDenied		without an interface
+ *	group unique-name Pause = AccessDenied	to the unique name of the service
+ */
+#define SET_UP setup_shipped
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
+
 #include <fcntl.h>
 #include <grp.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "bus_fixture.h"
 #include "report/dump.h"
 
+static int tear_down(void **state);
+static void wait_for_report(unsigned seconds);
+#define SCRIPT_SECOND() wait_for_report(1)
+#include "../support/script.h"
+
 #define NOBODY 65534
 #define GROUP "daemon" /* exists everywhere; used instead of numa-migrd */
-#define OWN_PID 4711U
+#define FLOOD 2000U
+
+/* With the processes of the test. */
+static struct shared {
+	_Atomic unsigned calls; /* that have reached the daemon */
+	char asked[64];		/* the last change */
+	int result;		/* of changes */
+	char answer[16384], message[256];
+	bool writable; /* the last document */
+	unsigned refused;
+} * shared;
+static struct bus *bus;
+static bool is_shipped;
 
 /* ---- the daemon, in a separate process ---- */
-
-static struct shared {
-	_Atomic unsigned calls; /* that have reached it */
-	bool paused;
-} * shared;
 
 static int give_document(void *context)
 {
@@ -38,55 +52,42 @@ static int give_document(void *context)
 	int r = nm_dump_open(&dump);
 	if (r < 0)
 		return r;
-	nm_dump_value(&dump, "status", json_pack("{sb}", "paused", shared->paused));
+	nm_dump_value(&dump, "status", json_pack("{ss}", "asked", shared->asked));
 	return nm_dump_finish(&dump);
 }
 
-static int do_pause(void *context)
+__attribute__((format(printf, 1, 2))) static int note(const char *format, ...)
 {
-	(void)context;
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(shared->asked, sizeof(shared->asked), format, arguments);
+	va_end(arguments);
 	shared->calls++;
-	shared->paused = true;
-	return 0;
+	return shared->result;
 }
 
-static int do_resume(void *context)
-{
-	(void)context;
-	shared->calls++;
-	shared->paused = false;
-	return 0;
-}
+/* An operation, and what it notes. */
+#define OPERATION(name, parameters, ...)                                                           \
+	static int name parameters                                                                 \
+	{                                                                                          \
+		(void)context;                                                                     \
+		return note(__VA_ARGS__);                                                          \
+	}
 
-static int do_release(void *context, uint32_t pid)
-{
-	(void)context;
-	shared->calls++;
-	if (pid == 1)
-		return -EBUSY;
-	return pid == OWN_PID ? 0 : -ESRCH;
-}
+OPERATION(do_pause, (void *context), "pause")
+OPERATION(do_resume, (void *context), "resume")
+OPERATION(do_release, (void *context, uint32_t pid), "release %u", pid)
+OPERATION(do_manage, (void *context, uint32_t pid), "manage %u", pid)
+OPERATION(do_set_dry_run, (void *context, bool wanted), "dry run %d", wanted)
+OPERATION(do_raise_control, (void *context, uint32_t minutes, double percent), "%g %% for %u",
+	  percent, minutes)
 
 static int do_reload(void *context, char *error, size_t size)
 {
 	(void)context;
-	shared->calls++;
-	(void)snprintf(error, size, "/etc/numa-migrd.conf:3: no");
-	return -EINVAL;
-}
-
-static int do_set_dry_run(void *context, bool wanted)
-{
-	(void)context;
-	shared->calls++;
-	return wanted ? 0 : -EACCES;
-}
-
-static int do_raise_control(void *context, uint32_t minutes, double percent)
-{
-	(void)context;
-	shared->calls++;
-	return minutes == 0 && percent == 0 ? 0 : -EINVAL;
+	if (shared->result == -EINVAL)
+		(void)snprintf(error, size, "/etc/numa-migrd.conf:3: no");
+	return note("reload");
 }
 
 static void ignore_bus(void *context, int error)
@@ -102,7 +103,7 @@ static void serve(int ready)
 		.pause = do_pause,
 		.resume = do_resume,
 		.release = do_release,
-		.manage = do_release,
+		.manage = do_manage,
 		.reload = do_reload,
 		.set_dry_run = do_set_dry_run,
 		.raise_control = do_raise_control,
@@ -121,557 +122,426 @@ static void serve(int ready)
 
 /* ---- the bus ---- */
 
-static int setup_open(void **state)
+static int set_up(void **state, const char *policy, bus_server_fn server)
 {
 	*shared = (struct shared){0};
-	return setup(state, open_policy, serve);
+	int r = setup(state, policy, server);
+	bus = *state;
+	return r;
+}
+
+static int setup_open(void **state)
+{
+	is_shipped = false;
+	return set_up(state, open_policy, serve);
 }
 
 static int setup_without_server(void **state)
 {
-	return setup(state, open_policy, NULL);
+	return set_up(state, open_policy, NULL);
 }
 
 /* The shipped policy for another group. */
-static bool write_shipped_policy(const char *path)
-{
-	FILE *from = fopen(NM_SOURCE_DIR "/conf/org.numamigrd1.conf", "re");
-	FILE *to = fopen(path, "we");
-	unsigned groups = 0;
-	char line[512];
-	while (from && to && fgets(line, sizeof(line), from)) {
-		char *group = strstr(line, "group=\"numa-migrd\"");
-		if (group) {
-			(void)snprintf(group, sizeof(line) - (size_t)(group - line),
-				       "group=\"" GROUP "\">\n");
-			groups++;
-		}
-		(void)fputs(line, to);
-	}
-	bool done = from && to && groups == 1 && fclose(to) == 0;
-	if (from)
-		(void)fclose(from);
-	return done;
-}
-
 static int setup_shipped(void **state)
 {
-	static const char policy[] =
-		"<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/>"
-		"<deny send_type=\"method_call\"/><allow "
-		"send_destination=\"org.freedesktop.DBus\"/>"
-		"<allow send_type=\"method_return\"/><allow send_type=\"error\"/>"
-		"<allow receive_sender=\"*\"/></policy>"
-		"<include>/tmp/nm-access-%u.conf</include>";
-	char path[64], text[sizeof(policy) + 64];
-	*shared = (struct shared){0};
-	(void)snprintf(path, sizeof(path), "/tmp/nm-access-%u.conf", (unsigned)getpid());
-	(void)snprintf(text, sizeof(text), policy, (unsigned)getpid());
-	int r = write_shipped_policy(path) ? setup(state, text, serve) : -1;
-	(void)unlink(path);
-	return r;
-}
-
-static void need_root_and_bus(void **state)
-{
-	need_bus(state);
-	need(geteuid() == 0, "becoming another user needs root");
+	static const char before[] = "<policy context=\"default\"><allow user=\"*\"/>"
+				     "<deny own=\"*\"/><deny send_type=\"method_call\"/>"
+				     "<allow send_destination=\"org.freedesktop.DBus\"/>"
+				     "<allow send_type=\"method_return\"/>"
+				     "<allow send_type=\"error\"/><allow receive_sender=\"*\"/>"
+				     "</policy>";
+	static const char old[] = "group=\"numa-migrd\"";
+	char shipped[8192] = "", text[sizeof(shipped) + sizeof(before)];
+	FILE *file = fopen(NM_SOURCE_DIR "/conf/org.numamigrd1.conf", "re");
+	assert_true(file && fread(shipped, 1, sizeof(shipped) - 1, file) > 0);
+	(void)fclose(file);
+	char *group = strstr(shipped, old), *end = strstr(shipped, "</busconfig>");
+	assert_true(group && end && !strstr(group + 1, old));
+	*group = *end = '\0';
+	(void)snprintf(text, sizeof(text), "%s%sgroup=\"" GROUP "\"%s", before,
+		       strstr(shipped, "<busconfig>") + strlen("<busconfig>"), group + strlen(old));
+	is_shipped = true;
+	return set_up(state, text, serve);
 }
 
 /* ---- calls ---- */
 
-static const struct {
-	const char *method, *types;
-} methods[] = {
-	{"Dump", ""},	 {"Pause", ""},	 {"Resume", ""},     {"Release", "u"},
-	{"Manage", "u"}, {"Reload", ""}, {"SetDryRun", "b"}, {"RaiseControl", "ud"},
-};
-
-/* Returns the name of the error, or "". */
-static const char *call_over(sd_bus *bus, const char *destination, const char *method,
-			     const char *types, uint32_t argument)
+static bool become(const char *user)
 {
-	static char name[128];
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
-	int r = sd_bus_message_new_method_call(bus, &call, destination, NM_BUS_PATH,
-					       NM_BUS_INTERFACE, method);
-	if (r >= 0 && strcmp(types, "ud") == 0)
-		r = sd_bus_message_append(call, types, argument, 0.0);
-	else if (r >= 0)
-		r = sd_bus_message_append(call, types, argument);
-	if (r >= 0)
-		r = sd_bus_call(bus, call, 10000000, &error, NULL);
-	(void)snprintf(name, sizeof(name), "%s",
-		       r >= 0	    ? ""
-		       : error.name ? error.name
-				    : strerror(-r));
-	return name;
+	const struct group *group = strcmp(user, "group") == 0 ? getgrnam(GROUP) : NULL;
+	gid_t gid = group ? group->gr_gid : NOBODY;
+	return strcmp(user, "root") == 0 ||
+	       (setgroups(group ? 1 : 0, &gid) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+		setresuid(NOBODY, NOBODY, NOBODY) == 0);
 }
 
-static const char *call(const char *method, const char *types, uint32_t argument)
+__attribute__((format(printf, 1, 2))) static void answer(const char *format, ...)
 {
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	if (sd_bus_open_system(&bus) < 0)
-		return "no bus";
-	return call_over(bus, NM_BUS_NAME, method, types, argument);
-}
-
-static void assert_call(const char *method, const char *types, uint32_t argument, const char *error)
-{
-	assert_string_equal(call(method, types, argument), error);
-}
-
-/* In a child: becomes user nobody, in the group or in none. */
-static bool become_user_nobody(bool of_group)
-{
-	const struct group *group = getgrnam(GROUP);
-	gid_t gid = of_group && group ? group->gr_gid : NOBODY;
-	return setgroups(of_group ? 1 : 0, &gid) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
-}
-
-static bool succeeds(pid_t child)
-{
-	int status;
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static bool nobody_gets(bool of_group, const char *method, const char *types, const char *error)
-{
-	pid_t child = fork();
-	if (child == 0) {
-		const char *name =
-			become_user_nobody(of_group) ? call(method, types, OWN_PID) : "still root";
-		if (strcmp(name, error) != 0)
-			(void)fprintf(stderr, "%s: \"%s\", not \"%s\"\n", method, name, error);
-		_exit(strcmp(name, error) == 0 ? 0 : 1);
-	}
-	return succeeds(child);
-}
-
-/* SECURITY: bus */
-static void root_changes(void **state)
-{
-	need_root_and_bus(state);
-	assert_call("Resume", "", 0, "");
-	assert_call("Pause", "", 0, "");
-	assert_call("Pause", "", 0, "");
-	assert_call("Resume", "", 0, "");
-	assert_call("Release", "u", OWN_PID, "");
-	assert_call("Release", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
-	assert_call("Release", "u", 1, "System.Error.EBUSY");
-	assert_call("Release", "", 0, SD_BUS_ERROR_INVALID_ARGS);
-	assert_call("Manage", "u", OWN_PID, "");
-	assert_call("Manage", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
-	assert_call("Reload", "", 0, NM_BUS_ERROR_BAD_CONFIGURATION);
-	assert_call("Reload", "u", 1, SD_BUS_ERROR_INVALID_ARGS); /* no other file */
-	assert_call("SetDryRun", "b", 1, "");
-	assert_call("SetDryRun", "b", 0, NM_BUS_ERROR_DRY_RUN_FORCED);
-	assert_call("RaiseControl", "ud", 0, "");
-	assert_call("RaiseControl", "ud", 5, SD_BUS_ERROR_INVALID_ARGS);
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(shared->answer, sizeof(shared->answer), format, arguments);
+	va_end(arguments);
 }
 
 /* A reader cannot be surprised by a change of the file while it reads. */
-static void a_dump_is_sealed(void **state)
+static void read_document(int fd)
 {
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	int fd;
-	need_bus(state);
-	assert_true(sd_bus_open_system(&bus) >= 0);
-	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump",
-				       NULL, &reply, "") >= 0);
-	assert_true(sd_bus_message_read(reply, "h", &fd) > 0);
 	const int seals = F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-	assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
-	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
-	assert_int_equal(ftruncate(fd, 0), -1); /* others have the same document */
-	json_t *document = json_loadfd(fd, 0, NULL);
-	assert_true(json_is_object(json_object_get(document, "status")));
-	json_decref(document);
+	char text[1024] = "";
+	shared->writable = (fcntl(fd, F_GET_SEALS) & seals) != seals ||
+			   pwrite(fd, "x", 1, 0) >= 0 || ftruncate(fd, 0) == 0;
+	if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+		answer("%s", text);
 }
 
-/* ---- permissions ---- */
+static void call_method(sd_bus *over, const char *destination, const struct step *step, unsigned at)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL, *reply = NULL;
+	char *name = step->word[at++], *dot = strrchr(name, '.');
+	const char *interface = dot == name ? NULL : dot ? name : NM_BUS_INTERFACE, *text;
+	int fd;
+	if (dot)
+		*dot = '\0';
+	int r = sd_bus_message_new_method_call(over, &call, destination, NM_BUS_PATH, interface,
+					       dot ? dot + 1 : name);
+	const bool has_types = at < step->count && !strchr("=~!", *step->word[at]);
+	const char *types = has_types ? step->word[at++] : "";
+	for (; *types && r >= 0; types++) {
+		const double value = strtod(step->word[at++], NULL);
+		const uint32_t number = (uint32_t)value;
+		r = sd_bus_message_append_basic(
+			call, *types, *types == 'd' ? (const void *)&value : (const void *)&number);
+	}
+	if (r >= 0)
+		r = sd_bus_call(over, call, 10000000, &error, &reply);
+	const char *problem = error.name ? strrchr(error.name, '.') + 1 : strerror(-r);
+	answer("%s", r < 0 ? problem : "ok");
+	(void)snprintf(shared->message, sizeof(shared->message), "%s",
+		       error.message ? error.message : "");
+	if (reply && sd_bus_message_read(reply, "h", &fd) > 0)
+		read_document(fd);
+	else if (reply && sd_bus_message_read(reply, "s", &text) > 0)
+		answer("%s", text);
+}
 
 /* Calls by the unique name end at the bus, too. */
-static bool nobody_is_refused_by_unique_name(void)
+static void call_unique_name(sd_bus *over, const struct step *step)
 {
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
 	nm_auto(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
 	const char *name;
-	pid_t child = fork();
-	if (child != 0)
-		return succeeds(child);
-	if (!become_user_nobody(false) || sd_bus_open_system(&bus) < 0 ||
-	    sd_bus_get_name_creds(bus, NM_BUS_NAME, SD_BUS_CREDS_UNIQUE_NAME, &creds) < 0 ||
-	    sd_bus_creds_get_unique_name(creds, &name) < 0)
-		_exit(2);
-	_exit(strcmp(call_over(bus, name, "Pause", "", 0), SD_BUS_ERROR_ACCESS_DENIED) != 0);
-}
-
-/* SECURITY: user */
-static void others_are_refused_by_the_bus(void **state)
-{
-	need_root_and_bus(state);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(methods); i++)
-		assert_true(nobody_gets(false, methods[i].method, methods[i].types,
-					SD_BUS_ERROR_ACCESS_DENIED));
-	assert_true(nobody_is_refused_by_unique_name());
-	assert_int_equal(shared->calls, 0);
-	assert_call("Pause", "", 0, "");
-	assert_int_equal(shared->calls, 1);
-}
-
-/* SECURITY: group */
-static void the_group_may_only_read(void **state)
-{
-	need_root_and_bus(state);
-	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
-	assert_true(nobody_gets(true, "Dump", "", ""));
-	assert_int_equal(shared->calls, 1);
-	for (size_t i = 1; i < NM_ARRAY_SIZE(methods); i++)
-		assert_true(nobody_gets(true, methods[i].method, methods[i].types,
-					SD_BUS_ERROR_ACCESS_DENIED));
-	assert_int_equal(shared->calls, 1);
-}
-
-/* Calls a method of any interface, or of none; returns the name of the error, or "". */
-static const char *call_of_interface(const char *interface, const char *method)
-{
-	static char name[128];
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	if (sd_bus_open_system(&bus) < 0)
-		return "no bus";
-	(void)sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, interface, method, &error, NULL,
-				 "");
-	(void)snprintf(name, sizeof(name), "%s", error.name ? error.name : "");
-	return name;
-}
-
-/* The rules of the bus name the interface; a call may leave it out. */
-/* SECURITY: other-interfaces */
-static void other_interfaces_are_refused(void **state)
-{
-	static const struct {
-		bool of_group;
-		const char *interface, *method;
-	} calls[] = {
-		{false, "org.freedesktop.DBus.Introspectable", "Introspect"},
-		{false, "org.freedesktop.DBus.Peer", "Ping"},
-		{false, "org.freedesktop.DBus.Properties", "GetAll"},
-		{false, NULL, "Pause"},
-		{false, NULL, "Dump"},
-		{true, "org.freedesktop.DBus.Properties", "Set"},
-		{true, NULL, "Pause"},
-		{true, NULL, "Reload"},
-	};
-	need_root_and_bus(state);
-	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++) {
-		pid_t child = fork();
-		if (child == 0)
-			_exit(!become_user_nobody(calls[i].of_group) ||
-			      strcmp(call_of_interface(calls[i].interface, calls[i].method),
-				     SD_BUS_ERROR_ACCESS_DENIED) != 0);
-		assert_true(succeeds(child));
-	}
-	assert_int_equal(shared->calls, 0);
+	if (sd_bus_get_name_creds(over, NM_BUS_NAME, SD_BUS_CREDS_UNIQUE_NAME, &creds) >= 0 &&
+	    sd_bus_creds_get_unique_name(creds, &name) >= 0)
+		call_method(over, name, step, 1);
 }
 
 /* Signals that the service waits for, and its methods as signals. */
-static int send_signals(void)
+static int send_signal(sd_bus *over, unsigned number)
 {
 	static const char *const signals[][2] = {
 		{"org.freedesktop.DBus", "NameOwnerChanged"},
 		{"org.freedesktop.DBus", "NameLost"},
 		{NM_BUS_INTERFACE, "Pause"},
 	};
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	if (sd_bus_open_system(&bus) < 0)
-		return -ENOTCONN;
-	for (unsigned i = 0; i < 300; i++) {
-		nm_auto(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
-		const char *const *words = signals[i % NM_ARRAY_SIZE(signals)];
-		int r = sd_bus_message_new_signal(bus, &signal, NM_BUS_PATH, words[0], words[1]);
-		if (r >= 0)
-			r = sd_bus_message_set_destination(signal, NM_BUS_NAME);
-		if (r >= 0)
-			r = sd_bus_message_append(signal, "sss", NM_BUS_NAME, ":1.1", "");
-		if (r >= 0)
-			r = sd_bus_send(bus, signal, NULL);
-		if (r < 0)
-			return r;
-	}
-	return sd_bus_flush(bus);
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
+	const char *const *words = signals[number % NM_ARRAY_SIZE(signals)];
+	int r = sd_bus_message_new_signal(over, &signal, NM_BUS_PATH, words[0], words[1]);
+	if (r >= 0)
+		r = sd_bus_message_set_destination(signal, NM_BUS_NAME);
+	if (r >= 0)
+		r = sd_bus_message_append(signal, "sss", NM_BUS_NAME, ":1.1", "");
+	return r < 0 ? r : sd_bus_send(over, signal, NULL);
 }
-
-/* SECURITY: signals */
-static void signals_of_others_change_nothing(void **state)
-{
-	need_root_and_bus(state);
-	pid_t child = fork();
-	if (child == 0)
-		_exit(!become_user_nobody(false) || send_signals() < 0);
-	assert_true(succeeds(child));
-	assert_call("Pause", "", 0, "");
-	assert_int_equal(shared->calls, 1); /* that of root */
-}
-
-/* While the service is stopped, too. */
-/* SECURITY: bus-name */
-static void others_cannot_take_the_name(void **state)
-{
-	need_root_and_bus(state);
-	pid_t child = fork();
-	if (child == 0) {
-		sd_bus *bus = NULL;
-		if (!become_user_nobody(true) || sd_bus_open_system(&bus) < 0)
-			_exit(2);
-		_exit(sd_bus_request_name(bus, NM_BUS_NAME, 0) == -EACCES ? 0 : 1);
-	}
-	assert_true(succeeds(child));
-}
-
-#define FLOOD 2000U
 
 static int count_refusal(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
-	unsigned *refused = userdata;
+	(void)userdata;
 	(void)error;
-	*refused += sd_bus_message_is_method_error(reply, SD_BUS_ERROR_ACCESS_DENIED) > 0;
+	shared->refused += sd_bus_message_is_method_error(reply, SD_BUS_ERROR_ACCESS_DENIED) > 0;
 	return 0;
 }
 
-/* Calls without waiting for the answers; returns the number of those refused. */
-static unsigned flood(sd_bus *bus)
+/* Calls without waiting for the answers. */
+static void flood(sd_bus *over)
 {
-	unsigned refused = 0;
-	for (unsigned i = 0; i < FLOOD; i++)
-		if (sd_bus_call_method_async(bus, NULL, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
-					     methods[i % 3].method, count_refusal, &refused,
-					     "") < 0)
-			return 0;
-	while (refused < FLOOD) {
-		int r = sd_bus_process(bus, NULL);
-		if (r < 0 || (r == 0 && sd_bus_wait(bus, 10000000) <= 0))
-			return refused;
+	static const char *const methods[] = {"Dump", "Pause", "Resume"};
+	int r = 0;
+	for (unsigned i = 0; i < FLOOD && r >= 0; i++)
+		r = sd_bus_call_method_async(over, NULL, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+					     methods[i % 3], count_refusal, NULL, "");
+	while (r >= 0 && shared->refused < FLOOD) {
+		r = sd_bus_process(over, NULL);
+		if (r == 0 && sd_bus_wait(over, 10000000) <= 0)
+			break;
 	}
-	return refused;
 }
 
-/* SECURITY: bus */
-static void a_flood_ends_at_the_bus(void **state)
+static void make_call(sd_bus *over, const struct step *step)
 {
-	need_root_and_bus(state);
+	if (step_has(step, "flood")) {
+		flood(over);
+	} else if (step_has(step, "unique-name")) {
+		call_unique_name(over, step);
+	} else if (step_has(step, "take-name")) {
+		int r = sd_bus_request_name(over, NM_BUS_NAME, 0);
+		answer("%s", r < 0 ? strerrorname_np(-r) : "ok");
+	} else if (step_has(step, "signals")) {
+		int r = 0;
+		for (unsigned i = 0; i < 300 && r >= 0; i++)
+			r = send_signal(over, i);
+		answer("%s", r < 0 || sd_bus_flush(over) < 0 ? "not sent" : "sent");
+	} else {
+		call_method(over, NM_BUS_NAME, step, 0);
+	}
+}
+
+/* The first word is the user that the child becomes. */
+static pid_t begin_call(const struct step *step)
+{
+	need(bus != NULL, "no dbus-daemon on this machine");
+	need(!is_shipped || geteuid() == 0, "becoming another user needs root");
+	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
+	answer("not called");
 	pid_t child = fork();
 	if (child == 0) {
-		sd_bus *bus = NULL;
-		if (!become_user_nobody(false) || sd_bus_open_system(&bus) < 0)
-			_exit(2);
-		_exit(flood(bus) == FLOOD ? 0 : 1);
+		sd_bus *over;
+		if (become(step->name) && sd_bus_open_system(&over) >= 0)
+			make_call(over, step);
+		_exit(0);
 	}
-	assert_call("Pause", "", 0, "");
-	assert_true(succeeds(child));
-	assert_int_equal(shared->calls, 1); /* that of root */
+	return child;
 }
+
+static const char *call(const struct step *step)
+{
+	assert_true(waitpid(begin_call(step), NULL, 0) > 0);
+	return shared->answer;
+}
+
+TEXT(root, call(step))
+TEXT(group, call(step))
+TEXT(nobody, call(step))
+TEXT(message, shared->message)
+TEXT(asked, shared->asked)
+KNOB(result, shared->result)
+QUANTITY(calls, shared->calls)
+QUANTITY(writable, shared->writable)
+
+static pid_t flooder;
+
+WORD(begin)
+{
+	struct step of_user = *step;
+	of_user.name = step->word[0];
+	flooder = begin_call(&of_user);
+}
+
+QUANTITY(refused, (waitpid(flooder, NULL, 0), shared->refused))
+
+/* SECURITY: bus */
+SCRIPT(root_changes, "root Resume = ok; asked = resume; root Pause = ok; asked = pause",
+       "root Release u 42 = ok; asked = release 42; root Manage u 43 = ok; asked = manage 43",
+       "root SetDryRun b 1 = ok; asked = dry run 1; root SetDryRun b 0 = ok; asked = dry run 0",
+       "root RaiseControl ud 60 12.5 = ok; asked = 12.5 % for 60; root Reload = ok; asked = reload",
+       "calls = 8; root Release = InvalidArgs; root Reload u 1 = InvalidArgs; calls = 8",
+       "set result = EIO; root Pause = IOError; message ~ not every CPU affinity",
+       "root Reload = IOError; message !~ numa-migrd.conf; set result = EBUSY; root Resume = EBUSY",
+       "root Release u 1 = EBUSY; root RaiseControl ud 60 50 = TrialRunning; set result = ESRCH",
+       "root Release u 42 = NoSuchProcess; root Manage u 42 = NoSuchProcess; set result = EINVAL",
+       "root Reload = BadConfiguration; message = /etc/numa-migrd.conf:3: no",
+       "root RaiseControl ud 5 0 = InvalidArgs; message ~ 11 to 10080; set result = EACCES",
+       "root SetDryRun b 0 = DryRunForced; message ~ general.dry_run; set result = EPERM",
+       "root SetDryRun b 0 = DryRunForced; message ~ --dry-run; set result = EAGAIN",
+       "root RaiseControl ud 60 50 = Paused; set result = EROFS",
+       "root RaiseControl ud 60 50 = NothingToCompare; message ~ dry run; set result = ENODEV",
+       "root RaiseControl ud 60 50 = NothingToCompare; message ~ one node; set result = EOPNOTSUPP",
+       "root RaiseControl ud 60 50 = NothingToCompare; message ~ threads.policy")
+
+/* ---- permissions ---- */
+
+#define MAY_NOT_CHANGE(user)                                                                       \
+	user " Pause = AccessDenied; " user " Resume = AccessDenied; " user                        \
+	     " Release u 42 = AccessDenied; " user " Manage u 42 = AccessDenied; " user            \
+	     " Reload = AccessDenied; " user " SetDryRun b 1 = AccessDenied; " user                \
+	     " RaiseControl ud 0 0 = AccessDenied"
+
+/* SECURITY: user */
+SCRIPT(others_are_refused_by_the_bus,
+       "nobody Dump = AccessDenied; nobody unique-name Pause = AccessDenied",
+       MAY_NOT_CHANGE("nobody"), "calls = 0; root Pause = ok; calls = 1")
+
+/* SECURITY: group */
+SCRIPT(the_group_may_only_read, "group Dump ~ status; calls = 1", MAY_NOT_CHANGE("group"),
+       "calls = 1")
+
+/* The rules of the bus name the interface; a call may leave it out. */
+/* SECURITY: other-interfaces */
+SCRIPT(other_interfaces_are_refused,
+       "nobody org.freedesktop.DBus.Introspectable.Introspect = AccessDenied",
+       "nobody org.freedesktop.DBus.Peer.Ping = AccessDenied; nobody .Pause = AccessDenied",
+       "nobody org.freedesktop.DBus.Properties.GetAll = AccessDenied; nobody .Dump = AccessDenied",
+       "group org.freedesktop.DBus.Properties.Set = AccessDenied; group .Pause = AccessDenied",
+       "group .Reload = AccessDenied; calls = 0")
+
+/* SECURITY: signals */
+SCRIPT(signals_of_others_change_nothing, "nobody signals = sent; root Pause = ok; calls = 1")
+
+/* While the service is stopped, too. */
+/* SECURITY: bus-name */
+SCRIPT(others_cannot_take_the_name, "group take-name = EACCES")
+
+/* SECURITY: bus */
+SCRIPT(a_flood_ends_at_the_bus, "begin nobody flood; root Pause = ok; refused = 2000; calls = 1")
 
 /* ---- loss and return of the bus ---- */
 
-/* Status of the bus reported to the daemon, on a loop of the test. */
-struct link {
+/* Reports to the daemon, on a loop of the test. */
+static struct {
 	sd_event *event;
 	struct nm_control *control;
-	int error;	 /* last reported error */
-	unsigned reports; /* number of reports */
-	unsigned rounds;  /* iterations of the loop */
-};
+	int error; /* of the last report */
+	unsigned reports, rounds;
+	int deaf; /* holds the socket of the bus, and never answers */
+} watch;
+
+static int tear_down(void **state)
+{
+	nm_control_free(watch.control);
+	sd_event_unref(watch.event);
+	memset(&watch, 0, sizeof(watch));
+	return teardown(state);
+}
+
+static int setup_without_bus(void **state)
+{
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+	*state = bus = NULL;
+	return 0;
+}
 
 static void note_bus(void *context, int error)
 {
-	struct link *link = context;
-	link->error = error;
-	link->reports++;
+	(void)context;
+	watch.error = error;
+	watch.reports++;
 }
 
-static void link_open(struct link *link)
+WORD(connect)
 {
-	const struct nm_control_ops ops = {
-		.context = link,
-		.dump = give_document,
-		.bus_changed = note_bus,
-	};
-	*link = (struct link){.error = 1};
-	assert_int_equal(sd_event_new(&link->event), 0);
-	assert_int_equal(nm_control_new(link->event, &ops, &link->control), 0);
+	const struct nm_control_ops ops = {.dump = give_document, .bus_changed = note_bus};
+	need(bus != NULL || step_has(step, "nowhere"), "no dbus-daemon on this machine");
+	assert_int_equal(sd_event_new(&watch.event), 0);
+	assert_int_equal(nm_control_new(watch.event, &ops, &watch.control), 0);
 }
 
-static void link_close(struct link *link)
+/* Runs the loop for N seconds, or until the next report. */
+static void wait_for_report(unsigned seconds)
 {
-	nm_control_free(link->control);
-	sd_event_unref(link->event);
-}
-
-/* Runs the loop for N ms, or until the next report. */
-static void link_run(struct link *link, unsigned seconds)
-{
-	unsigned reports = link->reports;
-	time_t end = time(NULL) + seconds;
-	while (time(NULL) < end && link->reports == reports) {
-		assert_true(sd_event_run(link->event, 200000) >= 0);
-		link->rounds++;
+	const unsigned reports = watch.reports;
+	const time_t end = time(NULL) + seconds;
+	while (time(NULL) < end && watch.reports == reports) {
+		assert_true(watch.event ? sd_event_run(watch.event, 200000) >= 0
+					: usleep(200000) == 0);
+		watch.rounds++;
 	}
 }
 
-static void test_second_daemon_is_refused(void **state)
-{
-	struct link link;
-	need_bus(state);
-	link_open(&link);
-	assert_int_equal(link.reports, 1);
-	assert_int_equal(link.error, -EEXIST);
-	/* It gets the name once that is available. */
-	struct bus *bus = *state;
-	end(&bus->server);
-	link_run(&link, 60);
-	assert_int_equal(link.error, 0);
-	link_close(&link);
-}
+ACTION(run, watch.rounds = 0; wait_for_report(U(0)))
+ACTION(end_bus, end(&bus->daemon))
+ACTION(end_server, end(&bus->server))
 
-/* The loop must not spin: the test itself causes five iterations a second. */
-static void test_no_bus(void **state)
+WORD(hold_socket)
 {
-	struct link link;
-	(void)state;
-	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	link_open(&link);
-	assert_int_equal(link.reports, 1);
-	assert_int_equal(link.error, -ENOENT);
-	link_run(&link, 4);
-	assert_int_equal(link.reports, 1);
-	assert_in_range(link.rounds, 1, 60);
-	link_close(&link);
-	nm_control_free(NULL);
-}
-
-static void test_restarted_bus(void **state)
-{
-	struct link link;
-	struct bus *bus = *state;
-	need_bus(state);
-	link_open(&link);
-	assert_int_equal(link.reports, 0);
-	for (unsigned time = 0; time < 2; time++) {
-		end(&bus->daemon);
-		link_run(&link, 30);
-		assert_int_equal(link.error, -ECONNRESET);
-		link.rounds = 0;
-		link_run(&link, 2);
-		assert_in_range(link.rounds, 1, 60);
-		assert_int_equal(link.reports, 2 * time + 1);
-		assert_true(start_bus(bus));
-		link_run(&link, 60);
-		assert_int_equal(link.error, 0);
-		assert_int_equal(link.reports, 2 * time + 2);
-	}
-	link_close(&link);
-}
-
-/* A process holds the socket and never answers; the loop must not block. */
-static void test_unresponsive_bus(void **state)
-{
-	struct link link;
-	struct bus *bus = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	need_bus(state);
-	link_open(&link);
-	end(&bus->daemon);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/bus", bus->folder);
 	(void)unlink(address.sun_path);
-	int deaf = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(deaf, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(listen(deaf, 8), 0);
-	link_run(&link, 30);
-	assert_int_equal(link.error, -ECONNRESET);
-	link.rounds = 0;
-	link_run(&link, 4);
-	assert_in_range(link.rounds, 2, 60); /* the loop continued and did not spin */
-	close(deaf);
-	(void)unlink(address.sun_path);
-	assert_true(start_bus(bus));
-	link_run(&link, 90);
-	assert_int_equal(link.error, 0);
-	link_close(&link);
+	watch.deaf = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(watch.deaf, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(watch.deaf, 8), 0);
 }
 
-/* Its object answers as before. */
-static void test_bus_object_returns(void **state)
+WORD(start_bus)
 {
-	struct bus *bus = *state;
-	const char *name = "";
-	need_bus(state);
-	assert_call("Manage", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
-	end(&bus->daemon);
+	char path[128];
+	(void)snprintf(path, sizeof(path), "%s/bus", bus->folder);
+	if (watch.deaf && close(watch.deaf) == 0)
+		(void)unlink(path);
 	assert_true(start_bus(bus));
-	for (unsigned i = 0; i < 300 && strcmp(name, NM_BUS_ERROR_NO_SUCH_PROCESS) != 0; i++) {
-		name = call("Manage", "u", 42);
-		(void)usleep(100000);
-	}
-	assert_string_equal(name, NM_BUS_ERROR_NO_SUCH_PROCESS);
 }
+
+static const char *call_text(const char *text)
+{
+	struct step step = {.line = 0};
+	(void)snprintf(step.text, sizeof(step.text), "%s", text);
+	script_split(&step);
+	return call(&step);
+}
+
+QUANTITY(error, watch.error)
+QUANTITY(reports, watch.reports)
+QUANTITY(rounds, watch.rounds)
+QUANTITY(answers, strcmp(call_text("root Resume"), "ok") == 0)
+
+#undef SET_UP
+#define SET_UP setup_open
+
+SCRIPT(a_document_is_sealed_and_shows_changes,
+       "root Dump ~ \"asked\":\"\"; writable = 0; root Resume = ok; root Dump ~ resume",
+       "root Dump ~ resume; calls = 3")
+
+SCRIPT(a_second_daemon_gets_the_name_later,
+       "connect; reports = 1; error = EEXIST; end_server; until error = 0 within 60s")
+
+SCRIPT(the_object_returns_with_the_bus,
+       "answers = 1; end_bus; start_bus; until answers = 1 within 30s")
+
+#undef SET_UP
+#define SET_UP setup_without_bus
+
+/* The loop must not spin: the test itself causes five iterations a second. */
+SCRIPT(without_a_bus_the_service_waits,
+       "connect nowhere; reports = 1; error = ENOENT; run 4; reports = 1; rounds in 1..60")
+
+#undef SET_UP
+#define SET_UP setup_without_server
+
+SCRIPT(a_restarted_bus_is_used_again, "connect; reports = 0",
+       "each 2: keep n = reports; end_bus; until error = ECONNRESET within 30s; run 2; "
+       "rounds in 1..60; reports = n+1; start_bus; until error = 0 within 60s; reports = n+2")
+
+SCRIPT(a_bus_that_never_answers_does_not_block,
+       "connect; end_bus; hold_socket; until error = ECONNRESET within 30s; run 4",
+       "rounds in 2..60; start_bus; until error = 0 within 90s")
 
 /* ---- introspection and org.numamigrd1(5) ---- */
 
-static void everything_is_documented(void **state)
+#undef SET_UP
+#define SET_UP setup_open
+
+/* Each of the eight methods is refused above. */
+TEST(every_method_is_documented)
 {
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	nm_autofree char *page = calloc(1, 1 << 16);
-	const char *xml;
+	char page[1 << 16] = "", line[128];
 	unsigned count = 0;
-	need_bus(state);
 	FILE *file = fopen(NM_SOURCE_DIR "/man/org.numamigrd1.5", "re");
-	assert_true(file && page && fread(page, 1, (1 << 16) - 1, file) > 0);
+	assert_true(file && fread(page, 1, sizeof(page) - 1, file) > 0);
 	(void)fclose(file);
-	assert_true(sd_bus_open_system(&bus) >= 0);
-	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH,
-				       "org.freedesktop.DBus.Introspectable", "Introspect", NULL,
-				       &reply, "") >= 0);
-	assert_true(sd_bus_message_read(reply, "s", &xml) >= 0);
-	const char *own = strstr(xml, "<interface name=\"" NM_BUS_INTERFACE "\"");
+	const char *own = strstr(call_text("root org.freedesktop.DBus.Introspectable.Introspect"),
+				 "<interface name=\"" NM_BUS_INTERFACE "\"");
 	assert_non_null(own);
 	assert_null(strstr(own, "<property ")); /* the policy names methods only */
 	for (const char *at = own; (at = strstr(at, "<method name=\"")); count++) {
-		char line[128];
 		at += strlen("<method name=\"");
 		(void)snprintf(line, sizeof(line), "\n.It Ic %.*s No ", (int)strcspn(at, "\""), at);
 		if (!strstr(page, line))
 			fail_msg("org.numamigrd1(5) lacks:%s", line);
 	}
-	assert_int_equal(count, NM_ARRAY_SIZE(methods));
+	assert_int_equal(count, 8);
 }
 
 int main(void)
 {
-#define ON(name, how) cmocka_unit_test_setup_teardown(name, setup_##how, teardown)
-	const struct CMUnitTest tests[] = {
-		ON(root_changes, shipped),
-		ON(a_dump_is_sealed, open),
-		ON(others_are_refused_by_the_bus, shipped),
-		ON(the_group_may_only_read, shipped),
-		ON(other_interfaces_are_refused, shipped),
-		ON(signals_of_others_change_nothing, shipped),
-		ON(others_cannot_take_the_name, shipped),
-		ON(a_flood_ends_at_the_bus, shipped),
-		ON(test_second_daemon_is_refused, open),
-		cmocka_unit_test(test_no_bus),
-		ON(test_restarted_bus, without_server),
-		ON(test_unresponsive_bus, without_server),
-		ON(test_bus_object_returns, open),
-		ON(everything_is_documented, open),
-	};
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	return shared == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	return shared == MAP_FAILED ? 1 : RUN_REGISTERED(NULL, NULL);
 }

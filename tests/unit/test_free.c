@@ -142,7 +142,7 @@ TEST(a_second_thread_follows_its_memory)
 	at_home(4);
 	machine_thread(machine, 20, 0, 1);
 	assert_free(BUSY(0.55, 0.45, 1, 1), ".f..");
-	nm_lbma_propose(snapshot, &machine->config, &rng, &proposals);
+	machine_propose(machine, &nm_lbma_policy, NULL, snapshot, &rng, &proposals);
 	assert_int_equal(proposals.count, 1);
 	assert_int_equal(proposals.items[0].kind, NM_PROPOSAL_MIGRATE);
 	assert_int_equal(proposals.items[0].moves[0].thread, 1);

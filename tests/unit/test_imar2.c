@@ -8,7 +8,7 @@
 #include "machine_words.h"
 #include "policy/policy.h"
 
-static struct nm_record *record;
+static void *record;
 
 /* P is O_R. */
 static int set_up(void **state)
@@ -18,21 +18,21 @@ static int set_up(void **state)
 	machine->config.rules.gate_sigmas = 0;
 	machine->config.rules.n = 1;
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	nm_record_new(&record);
+	record = nm_imar2_policy.open(machine->topology, 4096);
 	return r;
 }
 
 static int tear_down(void **state)
 {
-	nm_record_free(record);
+	nm_imar2_policy.close(record);
 	record = NULL;
 	return close_machine(state);
 }
 
 static void propose_with(const struct nm_snapshot *snapshot)
 {
-	nm_record_update(record, snapshot, &machine->config);
-	nm_imar2_propose(snapshot, &machine->config, record, &rng, &proposals);
+	nm_imar2_policy.follow(record, snapshot, &machine->config);
+	machine_propose(machine, &nm_imar2_policy, record, snapshot, &rng, &proposals);
 }
 
 static void speed(size_t i, double performance)
@@ -58,7 +58,7 @@ WORD(ran)
 	machine_run_on(machine, i, (int)U(1) * 2);
 	speed(i, N(2));
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-	nm_record_update(record, snapshot, &machine->config);
+	nm_imar2_policy.follow(record, snapshot, &machine->config);
 	machine->busy[U(1) * 2] = 0;
 	machine_run_on(machine, i, cpu);
 	speed(i, now);

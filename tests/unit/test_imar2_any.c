@@ -12,18 +12,24 @@
 #define FINGERPRINT 0x4aa1f574f10516fbULL
 
 static struct machine *machine;
-static struct nm_record *record;
+static void *record;
 static struct nm_feedback *feedback;
 static struct nm_proposals proposals;
 static struct nm_rng rng;
 
-static void begin_anew(void)
+static void forget(void)
 {
-	nm_record_free(record);
+	if (record)
+		nm_imar2_policy.close(record);
 	nm_feedback_free(feedback);
 	record = NULL;
 	feedback = NULL;
-	nm_record_new(&record);
+}
+
+static void begin_anew(void)
+{
+	forget();
+	record = nm_imar2_policy.open(machine->topology, 4096);
 	feedback = nm_feedback_new();
 }
 
@@ -40,10 +46,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	nm_proposals_clear(&proposals);
-	nm_record_free(record);
-	nm_feedback_free(feedback);
-	record = NULL;
-	feedback = NULL;
+	forget();
 	machine_free(machine);
 	return 0;
 }
@@ -72,7 +75,7 @@ static void live_through(struct machine *m, struct nm_rng *dice)
 {
 	for (unsigned k = below(dice, 4); k > 0; k--) {
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
-		nm_record_update(record, snapshot, &m->config);
+		nm_imar2_policy.follow(record, snapshot, &m->config);
 		for (size_t i = 0; i < m->count; i++)
 			if (m->sampled[i].stats.main_cpu >= 0)
 				machine_run_on(m, i, (int)below(dice, m->topology->nr_cpus));
@@ -142,8 +145,8 @@ static struct nm_snapshot *propose(void)
 {
 	struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_proposals_clear(&proposals);
-	nm_record_update(record, snapshot, &machine->config);
-	nm_imar2_propose(snapshot, &machine->config, record, &rng, &proposals);
+	nm_imar2_policy.follow(record, snapshot, &machine->config);
+	machine_propose(machine, &nm_imar2_policy, record, snapshot, &rng, &proposals);
 	return snapshot;
 }
 

@@ -8,7 +8,7 @@
 
 static void propose_with(const struct nm_snapshot *snapshot)
 {
-	nm_lbma_propose(snapshot, &machine->config, &rng, &proposals);
+	machine_propose(machine, &nm_lbma_policy, NULL, snapshot, &rng, &proposals);
 }
 
 SCRIPT(no_candidates_give_no_move, "still; paper; still")

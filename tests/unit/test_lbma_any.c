@@ -32,7 +32,7 @@ static void propose(void)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
 	nm_proposals_clear(&proposals);
-	nm_lbma_propose(snapshot, &machine->config, &rng, &proposals);
+	machine_propose(machine, &nm_lbma_policy, NULL, snapshot, &rng, &proposals);
 }
 
 static void assert_still(void)

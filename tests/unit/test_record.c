@@ -8,7 +8,7 @@
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;
-static struct nm_record *record;
+static void *record;
 
 static int set_up(void **state)
 {
@@ -17,14 +17,14 @@ static int set_up(void **state)
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	for (int i = 0; i < 3; i++)
 		machine_thread(machine, 10, i, 1);
-	nm_record_new(&record);
+	record = nm_imar2_policy.open(machine->topology, 4096);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	nm_record_free(record);
+	nm_imar2_policy.close(record);
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	machine_free(machine);
@@ -36,7 +36,7 @@ static void take(void)
 	nm_snapshot_free(snapshot);
 	snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
-	nm_record_update(record, snapshot, &machine->config);
+	nm_imar2_policy.follow(record, snapshot, &machine->config);
 }
 
 /* Thread i runs with this performance on the first CPU of the node; then the interval ends. */
@@ -59,7 +59,6 @@ TEST(the_state_is_initially_unknown)
 	take();
 	for (int node = 0; node < 4; node++)
 		assert_true(isnan(known(0, node)));
-	nm_record_free(NULL);
 }
 
 TEST(the_latest_record_of_each_node_is_kept)
@@ -136,7 +135,7 @@ TEST(another_thread_does_not_disturb_the_record)
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
-	nm_record_update(record, snapshot, &machine->config);
+	nm_imar2_policy.follow(record, snapshot, &machine->config);
 	assert_true(known(0, 0) == 100 && known(0, 2) == 70);
 }
 

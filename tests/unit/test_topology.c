@@ -1,125 +1,124 @@
 /* SPDX-License-Identifier: MIT */
-#define SET_UP make_root
-#define TEAR_DOWN remove_root
+/* Topologies of directories, of files of hwloc, and of recorded machines, as lines of text. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include <stdint.h>
-
+#include "../support/script.h"
 #include "../support/topology_equal.h"
 #include "fixture.h"
 #include "numa-migrd/topology.h"
 
-#define CPU_DIRECTORY "sys/devices/system/cpu"
-#define NODE_DIRECTORY "sys/devices/system/node"
+static char root[FIXTURE_PATH], from[FIXTURE_PATH + 64], xml[FIXTURE_PATH + 16];
+static struct nm_topology *t, *before;
+static char error[256], shown[1024];
 
-static int make_root(void **state)
+static int set_up(void **state)
 {
-	char *root = malloc(FIXTURE_PATH);
-
-	fixture_make(root, FIXTURE_PATH);
-	*state = root;
+	(void)state;
+	fixture_make(root, sizeof(root));
+	snprintf(from, sizeof(from), "%s", root);
+	snprintf(xml, sizeof(xml), "%s/made.xml", root);
 	return 0;
 }
 
-static int remove_root(void **state)
+static int tear_down(void **state)
 {
-	fixture_remove(*state);
-	free(*state);
+	(void)state;
+	nm_topology_free(t);
+	nm_topology_free(before);
+	t = before = NULL;
+	fixture_remove(root);
 	return 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void put(const char *root, const char *text,
-						      const char *format, ...)
-{
-	char path[FIXTURE_PATH];
-	va_list arguments;
+/* ---- directories ---- */
 
-	va_start(arguments, format);
-	vsnprintf(path, sizeof(path), format, arguments);
-	va_end(arguments);
-	fixture_file(root, path, text);
+/* "cpu/online" and "node/online" are in this directory; a path that begins otherwise is not. */
+static void put(const char *path, const char *text)
+{
+	char whole[FIXTURE_PATH], line[256];
+	const bool is_device = strncmp(path, "cpu/", 4) == 0 || strncmp(path, "node/", 5) == 0;
+	snprintf(whole, sizeof(whole), "%s%s", is_device ? "sys/devices/system/" : "", path);
+	snprintf(line, sizeof(line), "%s\n", text);
+	fixture_file(root, whole, line);
 }
 
-/* A CPU with the id and siblings of its core; `sharing`: the CPUs of its package and last-level
- * cache. */
-static void put_cpu(const char *root, unsigned cpu, const char *core, const char *siblings,
-		    const char *sharing)
+/* file cpu/isolated 4-5 */
+ACTION(file, put(step->word[0], strchr(step_rest(step), ' ') + 1))
+
+/* cpu 2 core 1 siblings 0c of 0f: the last set of CPUs has the same package and last-level cache */
+WORD(cpu)
 {
-	put(root, core, CPU_DIRECTORY "/cpu%u/topology/core_id", cpu);
-	put(root, cpu < 4 ? "0\n" : "1\n", CPU_DIRECTORY "/cpu%u/topology/physical_package_id",
-	    cpu);
-	put(root, siblings, CPU_DIRECTORY "/cpu%u/topology/core_cpus", cpu);
-	put(root, siblings, CPU_DIRECTORY "/cpu%u/topology/thread_siblings", cpu);
-	put(root, sharing, CPU_DIRECTORY "/cpu%u/topology/core_siblings", cpu);
-	put(root, sharing, CPU_DIRECTORY "/cpu%u/topology/package_cpus", cpu);
-	put(root, "3\n", CPU_DIRECTORY "/cpu%u/cache/index0/level", cpu);
-	put(root, "Unified\n", CPU_DIRECTORY "/cpu%u/cache/index0/type", cpu);
-	put(root, "8192K\n", CPU_DIRECTORY "/cpu%u/cache/index0/size", cpu);
-	put(root, sharing, CPU_DIRECTORY "/cpu%u/cache/index0/shared_cpu_map", cpu);
-}
-
-static void put_node(const char *root, unsigned node, const char *cpumap, const char *distance)
-{
-	char meminfo[128];
-
-	snprintf(meminfo, sizeof(meminfo), "Node %u MemTotal:       1048576 kB\n", node);
-	put(root, cpumap, NODE_DIRECTORY "/node%u/cpumap", node);
-	put(root, distance, NODE_DIRECTORY "/node%u/distance", node);
-	put(root, meminfo, NODE_DIRECTORY "/node%u/meminfo", node);
-}
-
-/*
- * Nodes 0, 3 (memory only) and 8; CPUs 0-7 of which 6 is offline, 5 isolated, 4 nohz_full; 0+1 and
- * 2+3 are SMT siblings; 9-11 are possible but absent.
- */
-static void put_odd_machine(const char *root)
-{
-	static const char *const siblings[] = {"03\n", "03\n", "0c\n", "0c\n",
-					       "10\n", "20\n", NULL,   "80\n"};
-
-	put(root, "0-7\n", CPU_DIRECTORY "/present");
-	put(root, "0-11\n", CPU_DIRECTORY "/possible");
-	put(root, "0-5,7\n", CPU_DIRECTORY "/online");
-	put(root, "5\n", CPU_DIRECTORY "/isolated");
-	put(root, "4\n", CPU_DIRECTORY "/nohz_full");
-	for (unsigned cpu = 0; cpu < 8; cpu++) {
-		char core[8];
-		snprintf(core, sizeof(core), "%u\n", cpu < 4 ? cpu / 2 : cpu);
-		put(root, cpu == 6 ? "0\n" : "1\n", CPU_DIRECTORY "/cpu%u/online", cpu);
-		if (siblings[cpu])
-			put_cpu(root, cpu, core, siblings[cpu], cpu < 4 ? "0f\n" : "b0\n");
+	const char *siblings = step->word[4], *sharing = step->word[6];
+	const struct {
+		const char *name, *text;
+	} files[] = {
+		{"online", "1"},
+		{"topology/core_id", step->word[2]},
+		{"topology/physical_package_id", U(0) < 4 ? "0" : "1"},
+		{"topology/core_cpus", siblings},
+		{"topology/thread_siblings", siblings},
+		{"topology/core_siblings", sharing},
+		{"topology/package_cpus", sharing},
+		{"cache/index0/level", "3"},
+		{"cache/index0/type", "Unified"},
+		{"cache/index0/size", "8192K"},
+		{"cache/index0/shared_cpu_map", sharing},
+	};
+	EACH_ROW(file, files)
+	{
+		char path[64];
+		snprintf(path, sizeof(path), "cpu/cpu%u/%s", U(0), file->name);
+		put(path, file->text);
 	}
-	put(root, "0,3,8\n", NODE_DIRECTORY "/online");
-	put(root, "0-15\n", NODE_DIRECTORY "/possible");
-	put_node(root, 0, "0f\n", "10 17 21\n");
-	put_node(root, 3, "00\n", "17 10 14\n");
-	put_node(root, 8, "b0\n", "21 14 10\n");
-	put(root, "processor : 0\n", "proc/cpuinfo");
 }
 
-static struct nm_topology *load_from(const char *root, const char *xml)
+/* node 3 b0 17 10 14: its CPUs and distances */
+WORD(node)
 {
-	const struct nm_topology_source source = {.root_path = root, .xml_path = xml};
-	struct nm_topology *topology = NULL;
-	char error[256];
-	int r = nm_topology_load(&source, error, sizeof(error), &topology);
-
-	if (r < 0)
-		fail_msg("%d: %s", r, error);
-	assert_string_equal(error, "");
-	return topology;
+	const char *const names[] = {"cpumap", "distance", "meminfo"};
+	char path[64], meminfo[128];
+	snprintf(meminfo, sizeof(meminfo), "Node %u MemTotal:       1048576 kB", U(0));
+	const char *const texts[] = {step->word[1], strstr(step->text, step->word[1]) + 3, meminfo};
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "node/node%u/%s", U(0), names[i]);
+		put(path, texts[i]);
+	}
 }
 
-static void assert_set(hwloc_const_bitmap_t set, const char *expected)
+/* initiator 9 class 0 node 8 */
+WORD(initiator)
 {
-	char text[256];
-
-	hwloc_bitmap_list_snprintf(text, sizeof(text), set);
-	assert_string_equal(text, expected);
+	char path[64];
+	snprintf(path, sizeof(path), "node/node%u/access%u/initiators/node%u/uevent", U(0), U(1),
+		 U(2));
+	put(path, "");
 }
+
+/* Of hwloc, in the file. */
+WORD(synthetic)
+{
+	hwloc_topology_t made;
+	assert_int_equal(hwloc_topology_init(&made), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(made, step_rest(step)), 0);
+	assert_int_equal(hwloc_topology_load(made), 0);
+	assert_int_equal(hwloc_topology_export_xml(made, xml, 0), 0);
+	hwloc_topology_destroy(made);
+}
+
+/* edit s/A/B/: the file */
+WORD(edit)
+{
+	char command[PATH_MAX * 2];
+	snprintf(command, sizeof(command), "sed -i '%s' '%s'", step_rest(step), xml);
+	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
+}
+
+/* ---- what is loaded ---- */
 
 /* Invariants of any machine. */
-static void assert_consistent(const struct nm_topology *t)
+static void assert_consistent(void)
 {
 	assert_true(t->nr_nodes >= 1 && t->nr_cpus >= 1);
 	assert_true(hwloc_bitmap_isincluded(t->usable, t->online));
@@ -145,311 +144,203 @@ static void assert_consistent(const struct nm_topology *t)
 	}
 }
 
-TEST_BETWEEN(NULL, NULL, this_machine_loads)
+/* load; load xml; load /path; load default */
+static int load(const struct step *step)
 {
-	nm_auto(nm_topology_freep) struct nm_topology *topology = load_from(NULL, NULL);
-	nm_auto(nm_topology_freep) struct nm_topology *again = load_from("/", NULL);
-
-	assert_consistent(topology);
-	assert_true(topology_equal(topology, again));
+	const bool is_xml = step_has(step, "xml");
+	const char *path = is_xml ? xml : step_has(step, "default") ? NULL : from;
+	for (unsigned i = 0; i < step->count; i++)
+		if (step->word[i][0] == '/')
+			path = step->word[i];
+	const struct nm_topology_source source = {.root_path = is_xml ? NULL : path,
+						  .xml_path = is_xml ? path : NULL};
+	nm_topology_free(t);
+	t = NULL;
+	int r = nm_topology_load(&source, error, sizeof(error), &t);
+	if (r < 0)
+		assert_null(t);
+	else
+		assert_consistent();
+	return r;
 }
 
-TEST(odd_machine_loads)
+static const char *show_set(hwloc_const_bitmap_t set)
 {
-	put_odd_machine(*state);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
-
-	assert_consistent(t);
-	assert_int_equal(t->nr_nodes, 3);
-	assert_int_equal(t->nr_cpus, 8);
-	assert_set(t->online, "0-5,7");
-	assert_set(t->usable, "0-3,7");
-	assert_set(t->possible, "0-11");
-	assert_int_equal(t->llc_bytes, 8192 * 1024);
-	assert_int_equal(nm_topology_node_index(t, 0), 0);
-	assert_int_equal(nm_topology_node_index(t, 3), 1);
-	assert_int_equal(nm_topology_node_index(t, 8), 2);
-	assert_int_equal(nm_topology_node_index(t, 1), -1);
-	assert_int_equal(nm_topology_node_index(t, 9), -1);
-	assert_set(t->nodes[0].cpus, "0-3");
-	assert_set(t->nodes[1].cpus, "");
-	assert_set(t->nodes[2].cpus, "7");
-	assert_int_equal(t->nodes[2].memory_bytes, 1ULL << 30);
+	hwloc_bitmap_list_snprintf(shown, sizeof(shown), set);
+	return *shown ? shown : NULL;
 }
 
-TEST(odd_machine_has_its_cpus)
+__attribute__((format(printf, 1, 2))) static void show(const char *format, ...)
 {
-	put_odd_machine(*state);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
-
-	assert_int_equal(t->cpus[0].core, t->cpus[1].core);
-	assert_int_not_equal(t->cpus[0].core, t->cpus[2].core);
-	assert_int_equal(t->cpus[0].cache, t->cpus[3].cache);
-	assert_int_equal(t->cpus[4].cache, t->cpus[7].cache);
-	assert_int_not_equal(t->cpus[0].cache, t->cpus[7].cache);
-	assert_true(t->cpus[5].isolated && !t->cpus[5].nohz_full);
-	assert_true(t->cpus[4].nohz_full && !t->cpus[4].isolated);
-	assert_true(t->cpus[6].present && !t->cpus[6].online);
-	assert_int_equal(t->cpus[6].node, -1);
-	assert_int_equal(nm_topology_node_of_cpu(t, 7), 2);
-	assert_int_equal(nm_topology_node_of_cpu(t, 8), -1);
-	assert_int_equal(nm_topology_node_of_cpu(t, -1), -1);
+	const size_t used = strlen(shown);
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(shown + used, sizeof(shown) - used, format, arguments);
+	va_end(arguments);
 }
 
-TEST(memory_only_node_has_a_neighbour)
+/* In rows of nodes. */
+static const char *show_distances(void)
 {
-	put_odd_machine(*state);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
-
-	assert_int_equal(t->nodes[0].nearest_with_cpus, 0);
-	assert_int_equal(t->nodes[1].nearest_with_cpus, 2);
-	assert_int_equal(t->nodes[2].nearest_with_cpus, 2);
-	assert_int_equal(nm_topology_distance(t, 0, 0), 10);
-	assert_int_equal(nm_topology_distance(t, 0, 1), 17);
-	assert_int_equal(nm_topology_distance(t, 1, 2), 14);
-	assert_int_equal(nm_topology_distance(t, 2, 0), 21);
+	shown[0] = '\0';
+	for (unsigned i = 0; i < t->nr_nodes * t->nr_nodes; i++)
+		show("%s%u", i == 0 ? "" : i % t->nr_nodes ? " " : ", ", t->distance[i]);
+	return shown;
 }
+
+/* The nearest node with CPUs of each node. */
+static const char *show_nearest(void)
+{
+	shown[0] = '\0';
+	for (unsigned i = 0; i < t->nr_nodes; i++)
+		show("%s%d", i ? " " : "", t->nodes[i].nearest_with_cpus);
+	return shown;
+}
+
+/* A letter for each CPU: equal ones share a core, or a cache. */
+static const char *show_groups(bool of_caches)
+{
+	unsigned groups = 0;
+	for (unsigned i = 0; i < t->nr_cpus; i++) {
+		const struct nm_cpu *cpu = &t->cpus[i];
+		shown[i] = cpu->online ? 0 : '-';
+		for (unsigned k = 0; k < i && !shown[i]; k++)
+			if (t->cpus[k].online && (of_caches ? t->cpus[k].cache == cpu->cache
+							    : t->cpus[k].core == cpu->core))
+				shown[i] = shown[k];
+		if (!shown[i])
+			shown[i] = (char)('a' + groups++);
+	}
+	shown[t->nr_cpus] = '\0';
+	return shown;
+}
+
+QUANTITY(load, load(step))
+QUANTITY(load_cpus, nm_topology_load_cpus(root, &t))
+TEXT(error, error)
+TEXT(online, show_set(t->online))
+TEXT(usable, show_set(t->usable))
+TEXT(possible, show_set(t->possible))
+TEXT(cpus, show_set(t->nodes[U(0)].cpus))
+TEXT(distances, show_distances())
+TEXT(nearest, show_nearest())
+TEXT(cores, show_groups(false))
+TEXT(caches, show_groups(true))
+QUANTITY(nodes, t->nr_nodes)
+QUANTITY(nr_cpus, t->nr_cpus)
+QUANTITY(os_id, t->nodes[U(0)].os_id)
+QUANTITY(index, nm_topology_node_index(t, U(0)))
+QUANTITY(node_of, nm_topology_node_of_cpu(t, (int)N(0)))
+QUANTITY(distance, nm_topology_distance(t, (int)U(0), (int)U(1)))
+QUANTITY(memory, t->nodes[U(0)].memory_bytes)
+QUANTITY(llc, t->llc_bytes)
+QUANTITY(isolated, t->cpus[U(0)].isolated)
+QUANTITY(nohz_full, t->cpus[U(0)].nohz_full)
+QUANTITY(present, t->cpus[U(0)].present)
+QUANTITY(same, topology_equal(before, t))
+
+WORD(remember)
+{
+	nm_topology_free(before);
+	before = NM_TAKE(t);
+}
+
+SCRIPT(this_machine_loads, "load default = 0; remember; load / = 0; same = 1")
+
+/* Nodes 0, 3 (memory only) and 8; CPUs 0-7 of which 6 is offline, 5 isolated, 4 nohz_full; 0+1 and
+ * 2+3 are SMT siblings; 9-11 are possible but absent. */
+#define ODD                                                                                        \
+	"file cpu/present 0-7; file cpu/possible 0-11; file cpu/online 0-5,7; file cpu/isolated "  \
+	"5",                                                                                       \
+		"file cpu/nohz_full 4; cpu 0 core 0 siblings 03 of 0f; cpu 1 core 0 siblings 03 "  \
+		"of 0f",                                                                           \
+		"cpu 2 core 1 siblings 0c of 0f; cpu 3 core 1 siblings 0c of 0f; file "            \
+		"cpu/cpu6/online 0",                                                               \
+		"cpu 4 core 4 siblings 10 of b0; cpu 5 core 5 siblings 20 of b0",                  \
+		"cpu 7 core 7 siblings 80 of b0; file node/online 0,3,8; file node/possible 0-15", \
+		"node 0 0f 10 17 21; node 3 00 17 10 14; node 8 b0 21 14 10",                      \
+		"file proc/cpuinfo processor : 0"
+
+SCRIPT(an_odd_machine_loads, ODD,
+       "load = 0; nodes = 3; nr_cpus = 8; online = 0-5,7; usable = 0-3,7",
+       "possible = 0-11; llc = 8M; index 0 = 0; index 3 = 1; index 8 = 2; index 1 = -1; index 9 = "
+       "-1",
+       "cpus 0 = 0-3; cpus 1 = none; cpus 2 = 7; memory 2 = 1G; cores = aabbcd-e; caches = "
+       "aaaabb-b",
+       "isolated 5 = 1; nohz_full 5 = 0; isolated 4 = 0; nohz_full 4 = 1; present 6 = 1",
+       "node_of 6 = -1; node_of 7 = 2; node_of 8 = -1; node_of -1 = -1",
+       "nearest = 0 2 2; distances = 10 17 21, 17 10 14, 21 14 10")
 
 /* Nodes 0 and 8 with CPUs, and 3, 9 and 10 without, all at the same distance. */
-static void put_tied_machine(const char *root)
-{
-	put_odd_machine(root);
-	put(root, "0,3,8-10\n", NODE_DIRECTORY "/online");
-	put_node(root, 0, "0f\n", "10 20 20 20 20\n");
-	put_node(root, 3, "00\n", "20 10 20 20 20\n");
-	put_node(root, 8, "b0\n", "20 20 10 20 20\n");
-	put_node(root, 9, "00\n", "20 20 20 10 20\n");
-	put_node(root, 10, "00\n", "20 20 20 20 10\n");
-}
+#define TIED                                                                                       \
+	ODD, "file node/online 0,3,8-10; node 0 0f 10 20 20 20 20; node 3 00 20 10 20 20 20",      \
+		"node 8 b0 20 20 10 20 20; node 9 00 20 20 20 10 20; node 10 00 20 20 20 20 10"
 
-static void put_initiator(const char *root, unsigned node, unsigned class, unsigned initiator)
-{
-	put(root, "", NODE_DIRECTORY "/node%u/access%u/initiators/node%u/uevent", node, class,
-	    initiator);
-}
-
-TEST(initiators_come_before_distances)
-{
-	put_tied_machine(*state);
-	put_initiator(*state, 9, 0, 8);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
-
-	assert_int_equal(t->nodes[1].nearest_with_cpus, 0);
-	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
-}
+SCRIPT(initiators_come_before_distances, TIED, "initiator 9 class 0 node 8; load = 0",
+       "nearest = 0 0 2 2 0")
 
 /* Class 0 may name a device, or a node without a usable CPU. */
-TEST(initiators_have_cpus)
-{
-	put_tied_machine(*state);
-	put_initiator(*state, 9, 0, 0);
-	put_initiator(*state, 9, 1, 8);
-	put_initiator(*state, 10, 0, 3);
-	put_initiator(*state, 10, 1, 77);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
-
-	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
-	assert_int_equal(t->nodes[4].nearest_with_cpus, 0);
-	put(*state, "4-5,7\n", CPU_DIRECTORY "/isolated");
-	nm_auto(nm_topology_freep) struct nm_topology *isolated = load_from(*state, NULL);
-	assert_int_equal(isolated->nodes[3].nearest_with_cpus, 0);
-}
+SCRIPT(initiators_have_cpus, TIED,
+       "initiator 9 class 0 node 0; initiator 9 class 1 node 8; initiator 10 class 0 node 3",
+       "initiator 10 class 1 node 77; load = 0; nearest = 0 0 2 2 0",
+       "file cpu/isolated 4-5,7; load = 0; nearest = 0 0 0 0 0")
 
 /* Of several initiators the nearest is used, if distances are known. */
-TEST(initiators_by_distance)
-{
-	put_tied_machine(*state);
-	put_node(*state, 9, "00\n", "31 20 28 10 20\n");
-	put_initiator(*state, 9, 1, 0);
-	put_initiator(*state, 9, 1, 8);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+SCRIPT(initiators_by_distance, TIED,
+       "node 9 00 31 20 28 10 20; initiator 9 class 1 node 0; initiator 9 class 1 node 8; load = 0",
+       "nearest = 0 0 2 2 0")
 
-	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
-}
+SCRIPT(nowhere_to_go, ODD, "file cpu/isolated 0-7; load = 0; usable = none; nearest = 0 1 2")
 
-TEST(nowhere_to_go)
-{
-	put_odd_machine(*state);
-	put(*state, "0-7\n", CPU_DIRECTORY "/isolated");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+SCRIPT(isolated_partitions_count, ODD, "file cpu/isolated ; file cpu/nohz_full  (null)",
+       "file sys/fs/cgroup/cpuset.cpus.isolated 1-2; load = 0; usable = 0,3-5,7",
+       "isolated 1 = 1; isolated 2 = 1; isolated 5 = 0")
 
-	assert_consistent(t);
-	assert_set(t->usable, "");
-	for (unsigned i = 0; i < t->nr_nodes; i++)
-		assert_int_equal(t->nodes[i].nearest_with_cpus, i);
-}
+SCRIPT(without_nodes_there_is_one,
+       "file cpu/present 0-1; file cpu/possible 0-1; file cpu/online 0-1",
+       "cpu 0 core 0 siblings 01 of 03; cpu 1 core 1 siblings 02 of 03",
+       "file proc/meminfo MemTotal: 1048576 kB; file proc/cpuinfo processor : 0; load = 0",
+       "nodes = 1; cpus 0 = 0-1; distances = 10")
 
-TEST(isolated_partitions_count)
-{
-	put_odd_machine(*state);
-	put(*state, "\n", CPU_DIRECTORY "/isolated");
-	put(*state, " (null)\n", CPU_DIRECTORY "/nohz_full");
-	put(*state, "1-2\n", "sys/fs/cgroup/cpuset.cpus.isolated");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+SCRIPT(changes_are_seen, ODD, "load = 0; remember; load = 0; same = 1; file cpu/online 0-4,7",
+       "load = 0; same = 0; file cpu/online 0-5,7; node 8 b0 31 14 10; load = 0; same = 0")
 
-	assert_set(t->usable, "0,3-5,7");
-	assert_true(t->cpus[1].isolated && t->cpus[2].isolated && !t->cpus[5].isolated);
-}
+ACTION(setenv, setenv(step->word[0], step->word[1], 1))
+ACTION(unsetenv, unsetenv(step->word[0]))
+TEXT(env, getenv(step->word[0]))
 
-TEST(without_nodes_there_is_one)
-{
-	put(*state, "0-1\n", CPU_DIRECTORY "/present");
-	put(*state, "0-1\n", CPU_DIRECTORY "/possible");
-	put(*state, "0-1\n", CPU_DIRECTORY "/online");
-	put_cpu(*state, 0, "0\n", "01\n", "03\n");
-	put_cpu(*state, 1, "1\n", "02\n", "03\n");
-	put(*state, "MemTotal: 1048576 kB\n", "proc/meminfo");
-	put(*state, "processor : 0\n", "proc/cpuinfo");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+SCRIPT(the_environment_is_restored, ODD,
+       "setenv HWLOC_FSROOT /mine; unsetenv HWLOC_PLUGINS_PATH; load = 0; nodes = 3",
+       "env HWLOC_FSROOT = /mine; env HWLOC_PLUGINS_PATH = none; unsetenv HWLOC_FSROOT")
 
-	assert_consistent(t);
-	assert_int_equal(t->nr_nodes, 1);
-	assert_set(t->nodes[0].cpus, "0-1");
-	assert_int_equal(nm_topology_distance(t, 0, 0), 10);
-}
+SCRIPT(bad_sources_are_explained, "load /nonexistent = ENOENT; error ~ /nonexistent",
+       "load = ENOENT; error ~ sys/devices/system/cpu; load xml /nonexistent.xml = ENOENT",
+       "error ~ /nonexistent.xml; file made.xml no xml; load xml = EINVAL; error ~ made.xml")
 
-TEST(changes_are_seen)
-{
-	put_odd_machine(*state);
-	nm_auto(nm_topology_freep) struct nm_topology *before = load_from(*state, NULL);
-	nm_auto(nm_topology_freep) struct nm_topology *same = load_from(*state, NULL);
-	put(*state, "0-4,7\n", CPU_DIRECTORY "/online");
-	nm_auto(nm_topology_freep) struct nm_topology *fewer = load_from(*state, NULL);
-	put_odd_machine(*state);
-	put_node(*state, 8, "b0\n", "31 14 10\n");
-	nm_auto(nm_topology_freep) struct nm_topology *farther = load_from(*state, NULL);
+/* Restoration needs neither nodes nor memory for them. */
+SCRIPT(cpus_load_without_a_topology, "file cpu/online 0-2,4; load_cpus = ENOENT",
+       "file cpu/possible 0-7; load_cpus = 0; online = 0-2,4; possible = 0-7; nodes = 0")
 
-	assert_true(topology_equal(before, same));
-	assert_false(topology_equal(before, fewer));
-	assert_false(topology_equal(before, farther));
-}
+/* ---- files of hwloc ---- */
 
-TEST(environment_is_restored)
-{
-	put_odd_machine(*state);
-	setenv("HWLOC_FSROOT", "/mine", 1);
-	unsetenv("HWLOC_PLUGINS_PATH");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+SCRIPT(a_file_loads, "synthetic pack:4 [numa] l3:2 core:3 pu:2; load xml = 0; nodes = 4",
+       "nr_cpus = 48; cpus 1 = 12-23; distance 2 2 = 10; distance 2 1 = 20",
+       "cores = aabbccddeeffgghhiijjkkllmmnnooppqqrrssttuuvvwwxx",
+       "caches = aaaaaabbbbbbccccccddddddeeeeeeffffffgggggghhhhhh")
 
-	assert_int_equal(t->nr_nodes, 3);
-	assert_string_equal(getenv("HWLOC_FSROOT"), "/mine");
-	assert_null(getenv("HWLOC_PLUGINS_PATH"));
-	unsetenv("HWLOC_FSROOT");
-}
-
-static void write_synthetic(const char *path, const char *description)
-{
-	hwloc_topology_t made;
-
-	assert_int_equal(hwloc_topology_init(&made), 0);
-	assert_int_equal(hwloc_topology_set_synthetic(made, description), 0);
-	assert_int_equal(hwloc_topology_load(made), 0);
-	assert_int_equal(hwloc_topology_export_xml(made, path, 0), 0);
-	hwloc_topology_destroy(made);
-}
-
-TEST(xml_loads)
-{
-	char path[FIXTURE_PATH];
-
-	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
-	write_synthetic(path, "pack:4 [numa] l3:2 core:3 pu:2");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
-
-	assert_consistent(t);
-	assert_int_equal(t->nr_nodes, 4);
-	assert_int_equal(t->nr_cpus, 48);
-	assert_set(t->nodes[1].cpus, "12-23");
-	assert_int_equal(t->cpus[12].core, t->cpus[13].core);
-	assert_int_not_equal(t->cpus[12].core, t->cpus[14].core);
-	assert_int_equal(t->cpus[12].cache, t->cpus[17].cache);
-	assert_int_not_equal(t->cpus[12].cache, t->cpus[18].cache);
-	assert_int_equal(nm_topology_distance(t, 2, 2), 10);
-	assert_int_equal(nm_topology_distance(t, 2, 1), 20);
-}
-
-/* Two memories with the same CPUs, as with HBM: the CPUs belong to one of them. */
-TEST(xml_with_two_memories_loads)
-{
-	char path[FIXTURE_PATH];
-
-	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
-	write_synthetic(path, "pack:2 [numa] [numa] core:2 pu:1");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
-
-	assert_consistent(t);
-	assert_int_equal(t->nr_nodes, 4);
-	unsigned with_cpus = 0;
-	for (unsigned i = 0; i < t->nr_nodes; i++)
-		with_cpus += !hwloc_bitmap_iszero(t->nodes[i].cpus);
-	assert_int_equal(with_cpus, 2);
-}
-
-/* Without distances the cpusets of hwloc determine the package of a memory. */
-TEST(xml_assigns_memory_to_packages)
-{
-	char path[FIXTURE_PATH];
-
-	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
-	write_synthetic(path, "pack:4 [numa] [numa] core:2 pu:1");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
-
-	unsigned stands_for[8] = {0};
-	assert_int_equal(t->nr_nodes, 8);
-	for (unsigned i = 0; i < t->nr_nodes; i++)
-		stands_for[t->nodes[i].nearest_with_cpus]++;
-	for (unsigned i = 0; i < t->nr_nodes; i++)
-		assert_int_equal(stands_for[i], hwloc_bitmap_iszero(t->nodes[i].cpus) ? 0 : 2);
-}
-
-static void edit(const char *path, const char *from, const char *to)
-{
-	char command[PATH_MAX * 2];
-
-	snprintf(command, sizeof(command), "sed -i 's/%s/%s/' '%s'", from, to, path);
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
-}
+/* Two memories with the same CPUs, as with HBM: the CPUs belong to one of them. Without distances
+ * the cpusets of hwloc determine the package of a memory. */
+SCRIPT(memories_are_assigned_to_packages,
+       "synthetic pack:2 [numa] [numa] core:2 pu:1; load xml = 0; nodes = 4; nearest = 0 0 2 2",
+       "synthetic pack:4 [numa] [numa] core:2 pu:1; load xml = 0; nodes = 8",
+       "nearest = 0 0 2 2 4 4 6 6")
 
 /* Memory of Knights Landing in cache mode, as shown by hwloc. */
-TEST(memory_side_cache_is_no_last_level)
-{
-	char path[FIXTURE_PATH];
-
-	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
-	write_synthetic(path,
-			"pack:1 [numa] l3:1(size=17179869184) l2:2(size=1048576) core:2 pu:1");
-	nm_auto(nm_topology_freep) struct nm_topology *before = load_from(NULL, path);
-	edit(path, "type=\"L3Cache\"", "type=\"L3Cache\" subtype=\"MemorySideCache\"");
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
-
-	assert_int_equal(before->llc_bytes, 17179869184ULL);
-	assert_int_equal(t->llc_bytes, 1048576);
-	assert_int_equal(t->cpus[0].cache, t->cpus[1].cache);
-	assert_int_not_equal(t->cpus[0].cache, t->cpus[2].cache);
-}
-
-static void assert_refused(const char *root, const char *xml, int expected, const char *named)
-{
-	const struct nm_topology_source source = {.root_path = root, .xml_path = xml};
-	struct nm_topology *topology = NULL;
-	char error[256] = "";
-
-	assert_int_equal(nm_topology_load(&source, error, sizeof(error), &topology), expected);
-	assert_null(topology);
-	assert_non_null(strstr(error, named));
-}
-
-TEST(bad_sources_are_explained)
-{
-	char path[FIXTURE_PATH];
-
-	assert_refused("/nonexistent", NULL, -ENOENT, "/nonexistent");
-	assert_refused(*state, NULL, -ENOENT, "sys/devices/system/cpu");
-	assert_refused(NULL, "/nonexistent.xml", -ENOENT, "/nonexistent.xml");
-	put(*state, "no xml\n", "bad.xml");
-	snprintf(path, sizeof(path), "%s/bad.xml", (const char *)*state);
-	assert_refused(NULL, path, -EINVAL, "bad.xml");
-}
+SCRIPT(a_memory_side_cache_is_no_last_level,
+       "synthetic pack:1 [numa] l3:1(size=17179869184) l2:2(size=1048576) core:2 pu:1",
+       "load xml = 0; llc = 16G; caches = aaaa",
+       "edit s/type=\"L3Cache\"/& subtype=\"MemorySideCache\"/",
+       "load xml = 0; llc = 1M; caches = aabb")
 
 TEST_BETWEEN(NULL, NULL, nothing_to_free)
 {
@@ -458,44 +349,8 @@ TEST_BETWEEN(NULL, NULL, nothing_to_free)
 
 /* ---- recorded machines ---- */
 
-struct recorded {
-	const char *archive, *directory;
-	unsigned nr_nodes, nr_cpus;
-	const char *usable, *first_cpus; /* all CPUs, and those of the first node */
-	unsigned first_os_id, distance_to_last;
-};
-
-static const struct recorded machines[] = {
-	{"16amd64-8n2c", "16amd64-8n2c", 8, 16, "0-15", "0-1", 0, 20},
-	{"32amd64-4s2n4c-cgroup2", "32amd64-4s2n4c-cgroup", 8, 32, "0-31", "0-3", 0, 22},
-	{"64amd64-4s2n4ca2co", "64amd64-4s2n4ca2co", 8, 64, "0-63", NULL, 0, 0},
-	{"32intel64-2p8co2t+8ve", "32intel64-2p8co2t+8ve", 2, 32, "0-31", "0-7,16-23", 0, 21},
-	{"offline-cpu0-node0", "offline-cpu0-node0", 1, 24, "4-20", "5,7,9,11,13,15,17,19", 1, 10},
-	{"fakememinitiators-1np2c+1npp+gi", "fakememinitiators-1np2c+1npp+gi", 11, 8, "0-7", "0-1",
-	 0, 28},
-};
-
-static void check_recorded(const char *root, const struct recorded *machine)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", root, machine->directory);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(path, NULL);
-
-	assert_consistent(t);
-	assert_int_equal(t->nr_nodes, machine->nr_nodes);
-	assert_int_equal(t->nr_cpus, machine->nr_cpus);
-	assert_set(t->usable, machine->usable);
-	assert_int_equal(t->nodes[0].os_id, machine->first_os_id);
-	if (machine->first_cpus)
-		assert_set(t->nodes[0].cpus, machine->first_cpus);
-	if (machine->distance_to_last)
-		assert_int_equal(nm_topology_distance(t, 0, (int)t->nr_nodes - 1),
-				 machine->distance_to_last);
-}
-
 /* Unpacks one machine below the root of the test; skips the test without data or tools. */
-static void unpack(const char *root, const char *archive)
+WORD(recorded)
 {
 	const char *data = recorded_machines_directory();
 	char command[PATH_MAX * 3];
@@ -506,52 +361,28 @@ static void unpack(const char *root, const char *archive)
 		skip();
 	}
 	snprintf(command, sizeof(command), "tar -xjf '%s/topology/sysfs/%s.tar.bz2' -C '%s'", data,
-		 archive, root);
+		 step->word[0], root);
 	if (system(command) != 0) { /* NOLINT(cert-env33-c): a test's own command */
 		print_message("tar cannot unpack .bz2 here: skipped\n");
 		skip();
 	}
+	snprintf(from, sizeof(from), "%s/%s", root, step->word[step->count - 1]);
+	assert_int_equal(load(step), 0);
 }
 
-TEST(recorded_machines_load)
-{
-	for (size_t i = 0; i < NM_ARRAY_SIZE(machines); i++) {
-		unpack(*state, machines[i].archive);
-		check_recorded(*state, &machines[i]);
-	}
-}
+SCRIPT(recorded_machines_load,
+       "recorded 16amd64-8n2c; nodes = 8; nr_cpus = 16; usable = 0-15; os_id 0 = 0; cpus 0 = 0-1",
+       "distance 0 7 = 20; recorded 32amd64-4s2n4c-cgroup2 32amd64-4s2n4c-cgroup; nodes = 8",
+       "nr_cpus = 32; usable = 0-31; os_id 0 = 0; cpus 0 = 0-3; distance 0 7 = 22",
+       "recorded 64amd64-4s2n4ca2co; nodes = 8; nr_cpus = 64; usable = 0-63; os_id 0 = 0",
+       "recorded 32intel64-2p8co2t+8ve; nodes = 2; nr_cpus = 32; usable = 0-31; os_id 0 = 0",
+       "cpus 0 = 0-7,16-23; distance 0 1 = 21; recorded offline-cpu0-node0; nodes = 1; nr_cpus = "
+       "24",
+       "usable = 4-20; os_id 0 = 1; cpus 0 = 5,7,9,11,13,15,17,19; distance 0 0 = 10")
 
-TEST(recorded_memory_only_nodes)
-{
-	char path[FIXTURE_PATH];
-
-	unpack(*state, "fakememinitiators-1np2c+1npp+gi");
-	snprintf(path, sizeof(path), "%s/fakememinitiators-1np2c+1npp+gi", (const char *)*state);
-	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(path, NULL);
-
-	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(hwloc_bitmap_weight(t->nodes[i].cpus), 2);
-	for (unsigned i = 4; i < t->nr_nodes; i++)
-		assert_set(t->nodes[i].cpus, "");
-	assert_int_equal(t->nodes[6].nearest_with_cpus, 2);
-	assert_int_equal(t->nodes[9].nearest_with_cpus, 3);
-	assert_int_equal(t->nodes[10].nearest_with_cpus, 1);
-}
-
-/* Restoration needs neither nodes nor memory for them. */
-TEST(cpus_load_without_a_topology)
-{
-	const char *root = *state;
-	nm_auto(nm_topology_freep) struct nm_topology *t = NULL;
-
-	put(root, "0-2,4\n", CPU_DIRECTORY "/online");
-	assert_int_equal(nm_topology_load_cpus(root, &t), -ENOENT);
-	assert_null(t);
-	put(root, "0-7\n", CPU_DIRECTORY "/possible");
-	assert_int_equal(nm_topology_load_cpus(root, &t), 0);
-	assert_set(t->online, "0-2,4");
-	assert_set(t->possible, "0-7");
-	assert_int_equal(t->nr_nodes, 0);
-}
+SCRIPT(recorded_memory_only_nodes,
+       "recorded fakememinitiators-1np2c+1npp+gi; nodes = 11; nr_cpus = 8; usable = 0-7",
+       "os_id 0 = 0; distance 0 10 = 28; cpus 0 = 0-1; cpus 1 = 2-3; cpus 2 = 4-5; cpus 3 = 6-7",
+       "nearest = 0 1 2 3 0 0 2 0 1 3 1")
 
 RUN_TESTS()

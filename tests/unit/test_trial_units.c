@@ -1,415 +1,282 @@
 /* SPDX-License-Identifier: MIT */
-#define SET_UP setup
-#define TEAR_DOWN teardown
+/* Units of the control group. Half of the units are control, unless a script changes that. */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "../support/script.h"
 #include "policy/trial.h"
 
-#define assert_near(value, expected, most) assert_true(fabs((value) - (expected)) <= (most))
-
 #define SECOND NM_NSEC_PER_SEC
-#define DAY (24 * 3600 * SECOND)
 
-static uint32_t released_pids[16];
-static unsigned nr_released;
+static struct nm_trial *trial;
+static struct nm_trial_difference found;
+static const struct nm_trial_program *lost;
+static uint64_t now_ns;
+static uint32_t next_pid, released[16];
+static unsigned nr_released, nr_left;
 
-static void on_released(void *context, uint32_t pid)
+static int set_up(void **state)
 {
-	(void)context;
-	released_pids[nr_released++] = pid;
-}
-
-/* Half of the units are control, unless the test changes that. */
-static int setup(void **state)
-{
-	struct nm_trial *trial;
-	nr_released = 0;
+	(void)state;
+	nr_released = nr_left = 0;
+	now_ns = 0;
+	next_pid = 1;
+	lost = NULL;
 	nm_trial_new(1, &trial);
 	nm_trial_configure(trial, 0.5, 0.05);
-	*state = trial;
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
-	nm_trial_free(*state);
+	(void)state;
+	nm_trial_free(trial);
 	return 0;
 }
 
-static enum nm_trial_answer draw(struct nm_trial *trial, uint32_t pid, uint32_t parent,
-				 const char *comm, uint64_t now_ns)
+/* ---- words ---- */
+
+KNOB(released, nr_released)
+KNOB(left, nr_left)
+
+static void set_seconds(double seconds)
+{
+	now_ns = (uint64_t)(seconds * 1e9 + 0.5);
+}
+
+/* at 599.5: seconds from the beginning; pass 3: from now on */
+ACTION(at, set_seconds(N(0)))
+ACTION(pass, now_ns += (uint64_t)N(0) * SECOND)
+ACTION(share, nm_trial_configure(trial, N(0), 0.05))
+ACTION(raise, nm_trial_raise(trial, N(0), now_ns, U(1) * SECOND))
+ACTION(lower, nm_trial_lower(trial, now_ns))
+ACTION(day, nm_trial_follow_day(trial, (int)U(0)))
+ACTION(forget, nm_trial_forget(trial))
+ACTION(thread_ends, nm_trial_thread_ended(trial, U(0), U(1) * SECOND, now_ns))
+ACTION(read, nm_trial_read(trial, U(0), U(1) * SECOND))
+ACTION(end, nm_trial_process_ended(trial, U(0), now_ns))
+
+static enum nm_trial_answer draw(uint32_t pid, uint32_t parent, const char *comm, unsigned cpu_s)
 {
 	const struct nm_trial_candidate one = {.pid = pid,
 					       .parent = parent,
 					       .start_ticks = pid,
 					       .domain = 7,
 					       .comm = comm,
+					       .cpu_ns = cpu_s * SECOND,
 					       .takes_part = true};
-	return nm_trial_draw(trial, &one, now_ns);
-}
-
-static const struct nm_trial_sum *sum(struct nm_trial *trial, const char *comm,
-				      enum nm_trial_measure measure, enum nm_trial_arm arm)
-{
-	return &nm_trial_program(trial, 7, 0, comm)->sums[NM_TRIAL_TODAY][measure][arm];
-}
-
-static double units_of(struct nm_trial *trial, const char *comm)
-{
-	return sum(trial, comm, NM_TRIAL_CPU, NM_TRIAL_CONTROL)->n +
-	       sum(trial, comm, NM_TRIAL_CPU, NM_TRIAL_TREATED)->n;
-}
-
-/* Runs a unit of one process. Returns its arm. */
-static enum nm_trial_answer run_unit(struct nm_trial *trial, uint32_t pid, uint64_t from_ns,
-				     uint64_t treated_ns, uint64_t control_ns)
-{
-	enum nm_trial_answer answer = draw(trial, pid, 100000 + pid, "job", from_ns);
-	uint64_t ran_ns = answer == NM_TRIAL_LEAVE ? control_ns : treated_ns;
-	nm_trial_thread_ended(trial, pid, ran_ns, from_ns + ran_ns);
-	nm_trial_process_ended(trial, pid, from_ns + ran_ns);
+	const enum nm_trial_answer answer = nm_trial_draw(trial, &one, now_ns);
+	nr_left += answer == NM_TRIAL_LEAVE;
 	return answer;
 }
 
-TEST(the_share_is_that_of_the_setting)
+static enum nm_trial_answer draw_new(const char *comm)
 {
-	struct nm_trial *trial = *state;
-	unsigned control = 0;
-	nm_trial_configure(trial, 0.05, 0.05);
-	for (uint32_t i = 1; i <= 4000; i++)
-		control += draw(trial, i, 100000 + i, "job", 0) == NM_TRIAL_LEAVE;
-	assert_in_range(control, 140, 260);
-	nm_trial_configure(trial, 0, 0.05);
-	assert_false(nm_trial_is_on(trial, 0));
-	for (uint32_t i = 5000; i <= 5100; i++)
-		assert_int_equal(draw(trial, i, 100000 + i, "job", 0), NM_TRIAL_DECIDE);
+	next_pid++;
+	return draw(next_pid, 100000 + next_pid, comm, 0);
 }
 
-TEST(a_process_is_drawn_once)
-{
-	struct nm_trial *trial = *state;
-	for (uint32_t i = 1; i <= 50; i++) {
-		assert_int_equal(nm_trial_answer(trial, i, i, 0), NM_TRIAL_UNKNOWN);
-		enum nm_trial_answer answer = draw(trial, i, 100000 + i, "job", 0);
-		assert_int_equal(nm_trial_answer(trial, i, i, 0), answer);
-		assert_int_equal(nm_trial_answer(trial, i, i + 1, 0), NM_TRIAL_UNKNOWN);
+/* draw job 5 9 3 = leave: a process, its parent and its CPU seconds until now, or new ones */
+QUANTITY(draw, step->nr_numbers == 0
+		       ? draw_new(step->word[0])
+		       : draw(U(0), U(1), step->word[0], step->nr_numbers > 2 ? U(2) : 0))
+QUANTITY(answer, nm_trial_answer(trial, U(0), step->nr_numbers > 1 ? U(1) : U(0), now_ns))
+#define ANSWERS                                                                                    \
+	{"unknown", NM_TRIAL_UNKNOWN}, {"decide", NM_TRIAL_DECIDE}, {"leave", NM_TRIAL_LEAVE},     \
+	{                                                                                          \
+		"barred", NM_TRIAL_BARRED                                                          \
 	}
+NAMES(draw, ANSWERS)
+NAMES(answer, ANSWERS)
+QUANTITY(first_pid, 200000) /* of those that a script numbers */
+
+/* draws job 40: of new processes; `left` is the number of those that are control */
+WORD(draws)
+{
+	nr_left = 0;
+	for (unsigned i = 0; i < U(0); i++)
+		(void)draw_new(step->word[0]);
 }
 
-TEST(children_and_siblings_share_an_arm)
+/* Draws until the answer is this: keep p = drawn leave service */
+static uint32_t draw_until(const struct step *step)
 {
-	struct nm_trial *trial = *state;
-	for (uint32_t i = 100; i <= 5000; i += 100) {
-		enum nm_trial_answer arm = draw(trial, i, 9, i % 200 ? "a" : "b", i * 700 * SECOND);
-		assert_int_equal(draw(trial, i + 1, i, "child", i * 700 * SECOND), arm);
-		assert_int_equal(
-			draw(trial, i + 2, 9, i % 200 ? "a" : "b", (i * 700 + 599) * SECOND), arm);
-		for (uint32_t k = 0; k < 3; k++)
-			nm_trial_process_ended(trial, i + k, (i * 700 + 599) * SECOND);
+	while (draw_new(step->word[1]) !=
+	       (enum nm_trial_answer)script_value(step, "draw", step->word[0]))
+		;
+	return next_pid;
+}
+
+QUANTITY(drawn, draw_until(step))
+
+static void run_unit(unsigned treated_s, unsigned control_s)
+{
+	const uint64_t from_ns = now_ns;
+	const enum nm_trial_answer answer = draw_new("job");
+	assert_int_not_equal(answer, NM_TRIAL_BARRED);
+	const uint64_t ran_ns = (answer == NM_TRIAL_LEAVE ? control_s : treated_s) * SECOND;
+	nm_trial_thread_ended(trial, next_pid, ran_ns, from_ns + ran_ns);
+	nm_trial_process_ended(trial, next_pid, from_ns + ran_ns);
+}
+
+/* run 200 3 2: units of a process of "job", whose seconds are those if treated, and otherwise */
+WORD(run)
+{
+	nr_left = 0;
+	for (unsigned i = 0; i < U(0); i++)
+		run_unit(U(1), U(2));
+}
+
+/* lose 3 2: the same until the program is found to be slower */
+WORD(lose)
+{
+	while (!(lost = nm_trial_next_loss(trial)))
+		run_unit(U(0), U(1));
+	assert_string_equal(lost->comm, "job");
+	assert_null(nm_trial_next_loss(trial));
+}
+
+static void on_released(void *context, uint32_t pid)
+{
+	(void)context;
+	released[nr_released++] = pid;
+}
+
+ACTION(end_windows, nm_trial_end_windows(trial, now_ns, on_released, NULL))
+QUANTITY(released_pid, released[U(0)])
+QUANTITY(barred_s, (double)(lost->barred_until_ns - now_ns) / 1e9)
+ACTION(before_end_of_bar, now_ns = lost->barred_until_ns - 1)
+ACTION(end_of_bar, now_ns = lost->barred_until_ns)
+QUANTITY(is_on, nm_trial_is_on(trial, now_ns))
+
+/* ---- results ---- */
+
+static struct nm_trial_sum sum_of(const struct step *step, bool both)
+{
+	const enum nm_trial_measure measure =
+		step_has(step, "elapsed") ? NM_TRIAL_ELAPSED : NM_TRIAL_CPU;
+	const struct nm_trial_program *program = nm_trial_program(trial, 7, 0, step->word[0]);
+	struct nm_trial_sum sum = {0};
+	for (unsigned arm = 0; arm < (both ? NM_TRIAL_ARMS : 1U); arm++) {
+		sum.n += program->sums[NM_TRIAL_TODAY][measure][arm].n;
+		sum.sum += program->sums[NM_TRIAL_TODAY][measure][arm].sum;
 	}
-	/* Each is one unit: two processes of "a" are one value. */
-	assert_near(units_of(trial, "a"), 25, 0);
-	assert_near(units_of(trial, "child"), 50, 0);
-	assert_near(sum(trial, "a", NM_TRIAL_ELAPSED, NM_TRIAL_CONTROL)->sum +
-			    sum(trial, "a", NM_TRIAL_ELAPSED, NM_TRIAL_TREATED)->sum,
-		    25 * (log(599) + log(0.01)) / 2, 1e-6);
+	return sum;
 }
 
-TEST(siblings_with_other_commands_do_not)
+/* The finished units of a program in both arms, and their geometric mean. */
+QUANTITY(units, sum_of(step, true).n)
+QUANTITY(mean_s, exp(sum_of(step, true).sum / sum_of(step, true).n))
+QUANTITY(compared, nm_trial_program_result(nm_trial_program(trial, 7, 0, "job"), NM_TRIAL_TODAY,
+					   NM_TRIAL_CPU, &found))
+QUANTITY(raised_result, nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found))
+QUANTITY(change, exp(found.mean))
+QUANTITY(raised_units, found.units[NM_TRIAL_CONTROL] + found.units[NM_TRIAL_TREATED])
+QUANTITY(all_units, nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_CONTROL).n +
+			    nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_TREATED).n)
+
+static const char *describe(void)
 {
-	struct nm_trial *trial = *state;
-	unsigned different = 0;
-	for (uint32_t i = 100; i <= 5000; i += 100) {
-		enum nm_trial_answer arm = draw(trial, i, i + 9, "a", 0);
-		different += draw(trial, i + 1, i + 9, "b", 0) != arm;
-	}
-	assert_in_range(different, 10, 40);
+	static char text[NM_TRIAL_TEXT_BYTES];
+	nm_trial_describe(&found, text, sizeof(text));
+	return text;
 }
 
-TEST(control_ends_after_ten_minutes)
+TEXT(description, describe())
+
+/* accesses raised of 5, or of both: in the arm of a process, or in both */
+static struct nm_trial_conditions conditions(const struct step *step)
 {
-	struct nm_trial *trial = *state;
-	uint32_t pid = 1;
-	while (draw(trial, pid, 100000 + pid, "service", 0) != NM_TRIAL_LEAVE)
-		pid++;
-	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS - 1, on_released, NULL);
-	assert_int_equal(nr_released, 0);
-	assert_int_equal(nm_trial_answer(trial, pid, pid, 0), NM_TRIAL_LEAVE);
-	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
-	assert_int_equal(nr_released, 1);
-	assert_int_equal(released_pids[0], pid);
-	assert_int_equal(nm_trial_answer(trial, pid, pid, NM_TRIAL_WINDOW_NS), NM_TRIAL_DECIDE);
-	/* Its children take no part, and neither does it again. */
-	for (uint32_t i = 0; i < 50; i++)
-		assert_int_equal(draw(trial, 1000 + i, pid, "child", NM_TRIAL_WINDOW_NS),
-				 NM_TRIAL_DECIDE);
-	nm_trial_process_ended(trial, pid, 2 * NM_TRIAL_WINDOW_NS);
-	assert_near(units_of(trial, "service"), 0, 0);
+	const enum nm_trial_span span = step_has(step, "raised") ? NM_TRIAL_RAISED : NM_TRIAL_TODAY;
+	const struct nm_trial_conditions *control =
+						 nm_trial_conditions(trial, span, NM_TRIAL_CONTROL),
+					 *treated =
+						 nm_trial_conditions(trial, span, NM_TRIAL_TREATED);
+	if (!step_has(step, "both"))
+		return nm_trial_answer(trial, U(0), U(0), now_ns) == NM_TRIAL_LEAVE ? *control
+										    : *treated;
+	return (struct nm_trial_conditions){
+		control->accesses + treated->accesses, control->near + treated->near,
+		control->distance + treated->distance, control->ran_s + treated->ran_s,
+		control->waited_s + treated->waited_s};
 }
 
-TEST(cpu_time_is_read_and_credited)
+QUANTITY(accesses, conditions(step).accesses)
+QUANTITY(near, conditions(step).near)
+QUANTITY(distance, conditions(step).distance)
+QUANTITY(ran_s, conditions(step).ran_s)
+QUANTITY(waited_s, conditions(step).waited_s)
+
+static const struct nm_trial_conditions seen = {
+	.accesses = 10, .near = 4, .distance = 16, .ran_s = 2, .waited_s = 0.5};
+
+ACTION(observe, nm_trial_observe(trial, U(0), &seen))
+
+/* ---- draws ---- */
+
+SCRIPT(the_share_is_that_of_the_setting,
+       "share 0.05; draws job 4000; left in 140..260; share 0; is_on = 0",
+       "each 100: draw job = decide")
+
+SCRIPT(a_process_is_drawn_once, "keep p = first_pid",
+       "each 50: answer p = unknown; keep arm = draw job p p+100000; answer p = arm; "
+       "answer p p+1 = unknown; keep p = p+1")
+
+/* Each is one unit: two processes of "a" are one value. */
+SCRIPT(children_and_siblings_share_an_arm, "keep p = first_pid",
+       "each 25: keep arm = draw a p 9; draw child p+1 p = arm; pass 599; draw a p+2 9 = arm; "
+       "end p; end p+1; end p+2; pass 69401; keep p = p+100; "
+       "keep arm = draw b p 9; draw child p+1 p = arm; pass 599; draw b p+2 9 = arm; "
+       "end p; end p+1; end p+2; pass 69401; keep p = p+100",
+       "units a = 25; units child = 50; mean_s a elapsed in 2.44744..2.44745")
+
+static unsigned count_different(unsigned pairs)
 {
-	struct nm_trial *trial = *state;
-	const struct nm_trial_candidate one = {.pid = 5,
-					       .parent = 1,
-					       .start_ticks = 5,
-					       .domain = 7,
-					       .comm = "job",
-					       .cpu_ns = 3 * SECOND,
-					       .takes_part = true};
-	(void)nm_trial_draw(trial, &one, 100 * SECOND);
-	nm_trial_thread_ended(trial, 5, 2 * SECOND, 101 * SECOND);
-	/* The reading includes the thread that ended before. */
-	nm_trial_read(trial, 5, 9 * SECOND);
-	nm_trial_thread_ended(trial, 5, SECOND, 104 * SECOND);
-	nm_trial_process_ended(trial, 5, 110 * SECOND);
-	for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++) {
-		if (sum(trial, "job", NM_TRIAL_CPU, arm)->n == 0)
-			continue;
-		assert_near(sum(trial, "job", NM_TRIAL_CPU, arm)->sum, log(7), 1e-9);
-		assert_near(sum(trial, "job", NM_TRIAL_ELAPSED, arm)->sum, log(4), 1e-9);
-	}
-	assert_near(units_of(trial, "job"), 1, 0);
+	unsigned count = 0;
+	for (uint32_t pid = 100; pid <= pairs * 100; pid += 100)
+		count += draw(pid, pid + 9, "a", 0) != draw(pid + 1, pid + 9, "b", 0);
+	return count;
 }
 
-TEST(a_process_that_outlives_the_window_does_not_count)
-{
-	struct nm_trial *trial = *state;
-	(void)draw(trial, 5, 1, "job", 0);
-	nm_trial_read(trial, 5, 500 * SECOND);
-	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
-	nm_trial_process_ended(trial, 5, NM_TRIAL_WINDOW_NS + SECOND);
-	assert_near(units_of(trial, "job"), 0, 0);
-}
+/* Of pairs of siblings whose commands are different. */
+QUANTITY(different, count_different(U(0)))
 
-TEST(conditions_are_those_of_the_arm)
-{
-	struct nm_trial *trial = *state;
-	const struct nm_trial_conditions seen = {
-		.accesses = 10, .near = 4, .distance = 16, .ran_s = 2, .waited_s = 0.5};
-	enum nm_trial_arm arm =
-		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
-	const struct nm_trial_conditions *sums[] = {
-		nm_trial_conditions(trial, NM_TRIAL_TODAY, arm),
-		nm_trial_conditions(trial, NM_TRIAL_TODAY, !arm),
-		nm_trial_conditions(trial, NM_TRIAL_RAISED, arm),
-	};
-	nm_trial_observe(trial, 5, &seen);
-	nm_trial_observe(trial, 5, &seen);
-	nm_trial_observe(trial, 6, &seen);
-	assert_near(sums[0]->near / sums[0]->accesses, 0.4, 1e-9);
-	assert_near(sums[0]->distance / sums[0]->accesses, 1.6, 1e-9);
-	assert_near(sums[0]->waited_s / sums[0]->ran_s, 0.25, 1e-9);
-	assert_near(sums[0]->accesses, 20, 0);
-	assert_near(sums[1]->accesses, 0, 0);
-	assert_near(sums[2]->accesses, 0, 0);
-	/* Afterwards the process is decided about. */
-	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
-	nm_trial_observe(trial, 5, &seen);
-	assert_near(sums[0]->accesses, 20, 0);
-	nm_trial_follow_day(trial, 365);
-	assert_near(sums[0]->accesses, 20, 0);
-	nm_trial_follow_day(trial, 0);
-	assert_near(sums[0]->accesses, 0, 0);
-}
+SCRIPT(siblings_with_other_commands_do_not, "different 50 in 10..40")
 
-TEST(accesses_are_near_on_the_node_of_the_thread)
-{
-	struct nm_trial *trial = *state;
-	unsigned distances[] = {10, 30, 30, 20};
-	const struct nm_topology topology = {.nr_nodes = 2, .distance = distances};
-	const uint32_t fresh[] = {4, 6};
-	const struct nm_sampled_thread threads[] = {
-		{.pid = 5, .stats.main_node = 0, .stats.fresh = fresh},
-		{.pid = 5, .stats.main_node = 1, .stats.fresh = fresh},
-		{.pid = 5, .stats.main_node = -1, .stats.fresh = fresh}};
-	enum nm_trial_arm arm =
-		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
-	const struct nm_trial_conditions *sum = nm_trial_conditions(trial, NM_TRIAL_TODAY, arm);
-	nm_trial_observe_threads(trial, threads, 3, &topology);
-	assert_near(sum->accesses, 20, 0);
-	assert_near(sum->near, 4 + 6, 0);
-	assert_near(sum->distance, 4 + 6 * 30 / 20. + 4 * 30 / 10. + 6, 1e-9);
-}
+SCRIPT(control_ends_after_ten_minutes,
+       "keep p = drawn leave service; at 599.999999999; end_windows; released = 0",
+       "answer p = leave; at 600; end_windows; released = 1; released_pid 0 = p; answer p = decide",
+       /* Its children take no part, and neither does it again. */
+       "keep c = first_pid", "each 50: draw child c p = decide; keep c = c+1",
+       "at 1200; end p; units service = 0")
 
-TEST(virtual_machines_take_no_part)
-{
-	struct nm_trial *trial = *state;
-	for (uint32_t pid = 1; pid <= 20; pid++)
-		assert_int_equal(draw(trial, pid, 1000 + pid, "qemu-system-x86", 0),
-				 NM_TRIAL_DECIDE);
-}
+/* The reading includes the thread that ended before. */
+SCRIPT(cpu_time_is_read_and_credited,
+       "at 100; keep arm = draw job 5 1 3; at 101; thread_ends 5 2; read 5 9; at 104",
+       "thread_ends 5 1; at 110; end 5; units job = 1; mean_s job cpu = 7; mean_s job elapsed = 4")
 
-/* A period that was interrupted does not count in the next one. */
-TEST(conditions_of_a_trial_are_its_own)
-{
-	struct nm_trial *trial = *state;
-	const struct nm_trial_conditions seen = {.accesses = 10};
-	nm_trial_raise(trial, 0.5, 0, 3600 * SECOND);
-	enum nm_trial_arm arm =
-		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
-	const struct nm_trial_conditions *sum = nm_trial_conditions(trial, NM_TRIAL_RAISED, arm);
-	nm_trial_observe(trial, 5, &seen);
-	assert_near(sum->accesses, 10, 0);
-	nm_trial_raise(trial, 0.5, SECOND, 3600 * SECOND);
-	nm_trial_observe(trial, 5, &seen);
-	assert_near(sum->accesses, 0, 0);
-}
+SCRIPT(a_process_that_outlives_the_window_does_not_count,
+       "keep arm = draw job 5 1; read 5 500; at 600; end_windows; at 601; end 5; units job = 0")
 
-/* Those that end are not typical then. */
-TEST(programs_that_often_outlive_the_window_are_not_compared)
-{
-	struct nm_trial *trial = *state;
-	struct nm_trial_difference found;
-	for (uint32_t i = 1; i <= 100; i++)
-		(void)run_unit(trial, i, 0, SECOND, SECOND);
-	const struct nm_trial_program *job = nm_trial_program(trial, 7, 0, "job");
-	assert_true(nm_trial_program_result(job, NM_TRIAL_TODAY, NM_TRIAL_CPU, &found));
-	for (uint32_t i = 201; i <= 220; i++)
-		(void)draw(trial, i, 100000 + i, "job", 0);
-	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
-	assert_false(nm_trial_program_result(job, NM_TRIAL_TODAY, NM_TRIAL_CPU, &found));
-}
-
-TEST(a_slower_program_is_tried_again_after_longer_times)
-{
-	struct nm_trial *trial = *state;
-	const unsigned days[] = {1, 2, 4, 8, 16, 30, 30};
-	uint64_t now_ns = SECOND;
-	uint32_t pid = 1;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(days); i++) {
-		const struct nm_trial_program *lost = NULL;
-		while (!lost) {
-			assert_int_not_equal(run_unit(trial, pid++, now_ns, 3 * SECOND, 2 * SECOND),
-					     NM_TRIAL_BARRED);
-			lost = nm_trial_next_loss(trial);
-		}
-		assert_string_equal(lost->comm, "job");
-		assert_null(nm_trial_next_loss(trial));
-		uint64_t until_ns = lost->barred_until_ns;
-		assert_in_range(until_ns - now_ns, days[i] * DAY, days[i] * DAY + 3 * SECOND);
-		assert_int_equal(draw(trial, pid++, 9, "job", until_ns - 1), NM_TRIAL_BARRED);
-		assert_int_not_equal(draw(trial, pid++, 9, "other", until_ns - 1), NM_TRIAL_BARRED);
-		now_ns = until_ns;
-	}
-}
-
-/* Also those that were decided about until then. */
-TEST(processes_of_a_slower_program_are_left_alone)
-{
-	struct nm_trial *trial = *state;
-	uint32_t pid = 100;
-	while (draw(trial, pid, 100000 + pid, "job", 0) != NM_TRIAL_DECIDE)
-		pid++;
-	for (uint32_t i = 1000; !nm_trial_next_loss(trial); i++)
-		(void)run_unit(trial, i, 0, 3 * SECOND, 2 * SECOND);
-	assert_int_equal(nm_trial_answer(trial, pid, pid, 3 * SECOND), NM_TRIAL_BARRED);
-}
+SCRIPT(virtual_machines_take_no_part, "each 20: draw qemu-system-x86 = decide")
 
 /* A unit of overlapping jobs ends, too. */
-TEST(siblings_join_a_unit_for_ten_minutes)
-{
-	struct nm_trial *trial = *state;
-	for (uint32_t i = 1; i <= 40; i++) {
-		(void)draw(trial, i, 9, "job", i * 300 * SECOND);
-		if (i > 1)
-			nm_trial_process_ended(trial, i - 1, (i * 300 + 1) * SECOND);
-	}
-	assert_in_range(units_of(trial, "job"), 18, 20);
-}
+SCRIPT(siblings_join_a_unit_for_ten_minutes,
+       "keep p = first_pid; pass 300; keep arm = draw job p 9",
+       "each 39: pass 300; keep arm = draw job p+1 9; pass 1; end p; keep p = p+1",
+       "units job in 18..20")
 
-TEST(half_of_a_program_that_was_slower_is_control)
-{
-	struct nm_trial *trial = *state;
-	unsigned control = 0;
-	uint32_t pid = 1;
-	while (!nm_trial_next_loss(trial))
-		(void)run_unit(trial, pid++, 0, 3 * SECOND, 2 * SECOND);
-	nm_trial_configure(trial, 0.05, 0.05);
-	for (unsigned i = 0; i < 100; i++) /* no longer slower, too few to exclude a loss */
-		control += run_unit(trial, pid++, 2 * DAY, (2 + i % 3) * SECOND,
-				    (2 + i % 3) * SECOND) == NM_TRIAL_LEAVE;
-	assert_in_range(control, 30, 70);
-	/* Once a loss is excluded, the usual share applies. */
-	for (unsigned i = 0; i < 2000; i++)
-		(void)run_unit(trial, pid++, 2 * DAY, 2 * SECOND, 2 * SECOND);
-	control = 0;
-	for (unsigned i = 0; i < 400; i++)
-		control +=
-			run_unit(trial, pid++, 2 * DAY, 2 * SECOND, 2 * SECOND) == NM_TRIAL_LEAVE;
-	assert_in_range(control, 1, 60);
-}
+SCRIPT(a_day_begins_without_results,
+       "day 7; run 99 1 1; day 7; units job = 99; day 8; units job = 0")
 
-TEST(a_raised_share_has_results_of_its_own)
-{
-	struct nm_trial *trial = *state;
-	struct nm_trial_difference found;
-	uint32_t pid = 1;
-	nm_trial_configure(trial, 0, 0.05);
-	nm_trial_raise(trial, 0.5, 0, 3600 * SECOND);
-	assert_true(nm_trial_is_on(trial, 3599 * SECOND));
-	for (unsigned i = 0; i < 200; i++)
-		(void)run_unit(trial, pid++, 10 * SECOND, SECOND, 2 * SECOND);
-	/* Draws end ten minutes before it does. */
-	for (unsigned i = 0; i < 50; i++)
-		assert_int_equal(draw(trial, pid++, 9, "job", 3001 * SECOND), NM_TRIAL_DECIDE);
-	assert_false(nm_trial_is_on(trial, 3600 * SECOND));
-	assert_true(nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
-	assert_near(found.mean, log(0.5), 1e-9);
-	assert_near(found.units[NM_TRIAL_CONTROL] + found.units[NM_TRIAL_TREATED], 200, 0);
-	assert_near(units_of(trial, "job"), 0, 0);
-	assert_near(nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_CONTROL).n +
-			    nm_trial_sums(trial, NM_TRIAL_CPU, NM_TRIAL_TREATED).n,
-		    200, 0);
-}
-
-TEST(an_interrupted_unit_does_not_count)
-{
-	struct nm_trial *trial = *state;
-	struct nm_trial_difference found;
-	nm_trial_raise(trial, 0.5, 0, 3600 * SECOND);
-	(void)draw(trial, 1, 9, "job", SECOND);
-	nm_trial_lower(trial, 2 * SECOND);
-	nm_trial_process_ended(trial, 1, 3 * SECOND);
-	assert_false(nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
-	assert_near(found.units[NM_TRIAL_CONTROL] + found.units[NM_TRIAL_TREATED], 0, 0);
-	assert_near(units_of(trial, "job"), 0, 0);
-}
-
-TEST(units_are_shown_before_they_can_be_compared)
-{
-	struct nm_trial *trial = *state;
-	struct nm_trial_difference found;
-	char text[NM_TRIAL_TEXT_BYTES];
-	nm_trial_raise(trial, 1, 0, 3600 * SECOND);
-	(void)run_unit(trial, 1, SECOND, SECOND, SECOND);
-	(void)run_unit(trial, 2, SECOND, SECOND, SECOND);
-	assert_false(nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
-	nm_trial_describe(&found, text, sizeof(text));
-	assert_non_null(strstr(text, "no comparison: 0 managed units and 2 left alone"));
-}
-
-TEST(a_day_begins_without_results)
-{
-	struct nm_trial *trial = *state;
-	nm_trial_follow_day(trial, 7);
-	for (uint32_t pid = 1; pid < 100; pid++)
-		(void)run_unit(trial, pid, 0, SECOND, SECOND);
-	nm_trial_follow_day(trial, 7);
-	assert_near(units_of(trial, "job"), 99, 0);
-	nm_trial_follow_day(trial, 8);
-	assert_near(units_of(trial, "job"), 0, 0);
-}
+SCRIPT(forgotten_processes_have_no_value,
+       "keep arm = draw job 1 9; keep arm = draw job 2 9; forget; pass 1; end 1; units job = 0",
+       "answer 2 = unknown")
 
 /* A domain gets one more program if it has fewer than are left free. */
 TEST(one_domain_cannot_use_all_programs)
 {
-	struct nm_trial *trial = *state;
 	char comm[32];
 	struct nm_trial_candidate one = {
 		.start_ticks = 1, .domain = 7, .comm = comm, .takes_part = true};
@@ -426,15 +293,83 @@ TEST(one_domain_cannot_use_all_programs)
 	assert_non_null(nm_trial_program(trial, 8, 0, comm));
 }
 
-TEST(forgotten_processes_have_no_value)
+/* ---- conditions ---- */
+
+/* Afterwards the process is decided about. */
+SCRIPT(conditions_are_those_of_the_arm,
+       "keep arm = draw job 5 1; observe 5; observe 5; observe 6; accesses of 5 = 20",
+       "near of 5 = 8; distance of 5 = 32; ran_s of 5 = 4; waited_s of 5 = 1; accesses of both = "
+       "20",
+       "accesses raised of both = 0; at 600; end_windows; observe 5; accesses of both = 20",
+       "day 365; accesses of both = 20; day 0; accesses of both = 0")
+
+/* Of two threads on nodes, and of one whose node is not known. */
+WORD(observe_threads)
 {
-	struct nm_trial *trial = *state;
-	(void)draw(trial, 1, 9, "job", 0);
-	(void)draw(trial, 2, 9, "job", 0);
-	nm_trial_forget(trial);
-	nm_trial_process_ended(trial, 1, SECOND);
-	assert_near(units_of(trial, "job"), 0, 0);
-	assert_int_equal(nm_trial_answer(trial, 2, 2, SECOND), NM_TRIAL_UNKNOWN);
+	unsigned distances[] = {10, 30, 30, 20};
+	const struct nm_topology topology = {.nr_nodes = 2, .distance = distances};
+	const uint32_t fresh[] = {4, 6};
+	const struct nm_sampled_thread threads[] = {
+		{.pid = 5, .stats.main_node = 0, .stats.fresh = fresh},
+		{.pid = 5, .stats.main_node = 1, .stats.fresh = fresh},
+		{.pid = 5, .stats.main_node = -1, .stats.fresh = fresh}};
+	nm_trial_observe_threads(trial, threads, 3, &topology);
 }
+
+/* The distance is 4 + 6 × 30 / 20 + 4 × 30 / 10 + 6. */
+SCRIPT(accesses_are_near_on_the_node_of_the_thread,
+       "keep arm = draw job 5 1; observe_threads; accesses of 5 = 20; near of 5 = 10",
+       "distance of 5 = 31")
+
+/* A period that was interrupted does not count in the next one. */
+SCRIPT(conditions_of_a_trial_are_its_own,
+       "raise 0.5 3600; keep arm = draw job 5 1; observe 5; accesses raised of 5 = 10; pass 1",
+       "raise 0.5 3600; observe 5; accesses raised of both = 0")
+
+/* ---- results ---- */
+
+/* Those that end are not typical then. */
+SCRIPT(programs_that_often_outlive_the_window_are_not_compared,
+       "run 100 1 1; compared = 1; draws job 20; at 600; end_windows; compared = 0")
+
+#define LOST(from, to)                                                                             \
+	"lose 3 2; barred_s in " from ".." to "; before_end_of_bar; draw job = barred; "           \
+	"draw other in 1..2; end_of_bar"
+
+SCRIPT(a_slower_program_is_tried_again_after_longer_times, "at 1", LOST("86400", "86403"),
+       LOST("172800", "172803"), LOST("345600", "345603"), LOST("691200", "691203"),
+       LOST("1382400", "1382403"), LOST("2592000", "2592003"), LOST("2592000", "2592003"))
+
+/* Also those that were decided about until then. */
+SCRIPT(processes_of_a_slower_program_are_left_alone,
+       "keep p = drawn decide job; lose 3 2; at 3; answer p = barred")
+
+/* Later it is no longer slower, but these are too few to exclude a loss. Once that is excluded, the
+ * usual share applies. */
+SCRIPT(half_of_a_program_that_was_slower_is_control,
+       "lose 3 2; share 0.05; at 172800; run_varied 100; left in 30..70; run 2000 2 2; run 400 2 2",
+       "left in 1..60")
+
+WORD(run_varied)
+{
+	nr_left = 0;
+	for (unsigned i = 0; i < U(0); i++)
+		run_unit(2 + i % 3, 2 + i % 3);
+}
+
+/* Draws end ten minutes before it does. */
+SCRIPT(a_raised_share_has_results_of_its_own,
+       "share 0; raise 0.5 3600; at 3599; is_on = 1; at 10; run 200 1 2; at 3001",
+       "each 50: draw job = decide",
+       "at 3600; is_on = 0; raised_result = 1; change = 0.5; raised_units = 200; units job = 0",
+       "all_units = 200")
+
+SCRIPT(an_interrupted_unit_does_not_count,
+       "raise 0.5 3600; at 1; keep arm = draw job 1 9; at 2; lower; at 3; end 1",
+       "raised_result = 0; raised_units = 0; units job = 0")
+
+SCRIPT(units_are_shown_before_they_can_be_compared,
+       "raise 1 3600; at 1; run 2 1 1; raised_result = 0",
+       "description ~ no comparison: 0 managed units and 2 left alone")
 
 RUN_TESTS()
