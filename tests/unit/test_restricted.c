@@ -102,7 +102,7 @@ ACTION(memory, take_numbers(step, 0, own()->memory))
 ACTION(may_run_on, group->allowed = take_nodes(step, own()->allowed))
 ACTION(may_hold, group->may_hold = step->nr_numbers ? take_nodes(step, own()->may_hold) : NULL)
 
-/* pinned 0 2 0 0: threads, where they run; after "before" where they have run, if they sleep */
+/* pinned 0 2 0 0: threads on each node; four more numbers: where they run when they do not sleep */
 WORD(pinned)
 {
 	take_numbers(step, 0, own()->fixed);
@@ -200,7 +200,7 @@ SCRIPT(threads_pinned_to_each_node_keep_their_memory,
 /* It sleeps in this interval, but has used its memory before. */
 SCRIPT(pinned_threads_may_sleep,
        "group 1 ran 0 0 0 1 memory 0 1 0 0; set most_running = 3; set busy node1 = 8",
-       "pinned 0 0 0 0 before 0 2 0 0; goes_to = none; pinned 0 0 0 0; goes_to >= 0")
+       "pinned 0 0 0 0 awake 0 2 0 0; goes_to = none; pinned 0 0 0 0; goes_to >= 0")
 
 /* Memory that is elsewhere may come nearer to pinned threads, but not go farther away: node 3 is
  * farther from node 1 than node 2. */

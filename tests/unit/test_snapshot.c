@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a snapshot contains of threads, CPUs and processes. */
+/* Threads, CPUs and processes of a snapshot. */
 #define SET_UP set_up
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
