@@ -17,57 +17,44 @@ static const struct nm_style ascii = {0};
 
 /* ---- text ---- */
 
-struct fit {
+static const struct {
 	const char *text;
 	size_t width;
 	const struct nm_style *style;
 	const char *shown;
 	size_t columns;
+} fits[] = {
+	{"abc", 3, &utf8, "abc", 3},
+	{"abcd", 3, &utf8, "ab…", 3},
+	{"abcd", 3, &ascii, "ab~", 3},
+	{"abcd", 1, &utf8, "…", 1},
+	{"abcd", 0, &utf8, "", 0},
+	{"", 3, &utf8, "", 0},
+	{"a\033[2J\x7f", NM_TEXT_ANY_WIDTH, &utf8, "a?[2J?", 6},
+	{"\xc2\x9b\x32J", NM_TEXT_ANY_WIDTH, &utf8, "?2J", 3}, /* C1: a control sequence too */
+	{"\xff\xfe", NM_TEXT_ANY_WIDTH, &utf8, "??", 2},
+	{"café", NM_TEXT_ANY_WIDTH, &utf8, "café", 4},
+	{"café", NM_TEXT_ANY_WIDTH, &ascii, "caf?", 4},
+	{"P\u0302", 1, &utf8, "P\u0302", 1}, /* combining */
+	{"漢字", 3, &utf8, "漢…", 3},	     /* wide */
+	/* Text that reorders or hides other text in its line. */
+	{"a\u202e\x62", NM_TEXT_ANY_WIDTH, &utf8, "a?b", 3},
+	{"\u2066\u200b\ufeff", NM_TEXT_ANY_WIDTH, &utf8, "???", 3},
 };
 
-static void check_fits(const struct fit *rows, size_t count)
-{
-	for (const struct fit *row = rows; row < rows + count; row++) {
-		char out[64];
-		size_t columns = nm_text_fit(out, sizeof(out), row->text, row->width, row->style);
-		if (strcmp(out, row->shown) != 0 || columns != row->columns ||
-		    nm_text_width(out) != columns)
-			fail_msg("\"%s\" in %zu columns: \"%s\", %zu wide, expected \"%s\", %zu",
-				 row->text, row->width, out, columns, row->shown, row->columns);
-	}
-}
-
-/* Text that reorders or hides other text in its line. */
-/* SECURITY: reordered-text */
-TEST(reordering_characters_are_replaced)
-{
-	static const struct fit rows[] = {
-		{"a\u202e\x62", NM_TEXT_ANY_WIDTH, &utf8, "a?b", 3},
-		{"\u2066\u200b\ufeff", NM_TEXT_ANY_WIDTH, &utf8, "???", 3},
-	};
-	check_fits(rows, NM_ARRAY_SIZE(rows));
-}
-
-/* SECURITY: terminals */
+/* SECURITY: terminals, reordered-text */
 TEST(test_fit)
 {
-	static const struct fit rows[] = {
-		{"abc", 3, &utf8, "abc", 3},
-		{"abcd", 3, &utf8, "ab…", 3},
-		{"abcd", 3, &ascii, "ab~", 3},
-		{"abcd", 1, &utf8, "…", 1},
-		{"abcd", 0, &utf8, "", 0},
-		{"", 3, &utf8, "", 0},
-		{"a\033[2J\x7f", NM_TEXT_ANY_WIDTH, &utf8, "a?[2J?", 6},
-		{"\xc2\x9b\x32J", NM_TEXT_ANY_WIDTH, &utf8, "?2J",
-		 3}, /* C1: a control sequence too */
-		{"\xff\xfe", NM_TEXT_ANY_WIDTH, &utf8, "??", 2},
-		{"café", NM_TEXT_ANY_WIDTH, &utf8, "café", 4},
-		{"café", NM_TEXT_ANY_WIDTH, &ascii, "caf?", 4},
-		{"P\u0302", 1, &utf8, "P\u0302", 1}, /* combining */
-		{"漢字", 3, &utf8, "漢…", 3},	     /* wide */
-	};
-	check_fits(rows, NM_ARRAY_SIZE(rows));
+	for (size_t i = 0; i < NM_ARRAY_SIZE(fits); i++) {
+		char out[64];
+		size_t columns =
+			nm_text_fit(out, sizeof(out), fits[i].text, fits[i].width, fits[i].style);
+		if (strcmp(out, fits[i].shown) != 0 || columns != fits[i].columns ||
+		    nm_text_width(out) != columns)
+			fail_msg("\"%s\" in %zu columns: \"%s\", %zu wide, expected \"%s\", %zu",
+				 fits[i].text, fits[i].width, out, columns, fits[i].shown,
+				 fits[i].columns);
+	}
 }
 
 /* A small buffer truncates as a narrow terminal does, and never inside a character. */
@@ -128,58 +115,44 @@ TEST(deep_documents_end_nothing)
 
 /* ---- cells ---- */
 
-#define NONE "–"
-
-/* The members of a row: "value" is that of the column. */
+/* Values, and after = what is shown, with | between them. A value may be followed by more members
+ * of its row, and no value is an absent member. */
 static const struct {
 	enum nm_cell_kind kind;
-	const char *members, *shown;
+	const char *cells;
 } cells[] = {
-	{NM_CELL_SHARE, "'value':0.974", "97%"},
-	{NM_CELL_SHARE, "'value':0.0", "0%"},
-	{NM_CELL_SHARE, "'value':1", "100%"},
-	{NM_CELL_SHARE, "'value':'much'", "much"}, /* from another version of the daemon */
-	{NM_CELL_SHARE, "'value':null", NONE},
-	{NM_CELL_SHARE, "", NONE},
-	{NM_CELL_SHARE, "'value':[0.25,0.75]", "25% 75%"},
-	{NM_CELL_BYTES, "'value':999", "999"},
-	{NM_CELL_BYTES, "'value':1536", "1.5K"},
-	{NM_CELL_BYTES, "'value':5368709120", "5.0G"},
-	{NM_CELL_BYTES, "'value':356515840", "340M"},
-	{NM_CELL_BYTES, "'value':1048576000", "1.0G"}, /* 1000 MiB: at most three digits */
-	{NM_CELL_FIGURE, "'value':312.4", "312"},
-	{NM_CELL_FIGURE, "'value':0.8", "0.8"},
-	{NM_CELL_FIGURE, "'value':12345.0", "12k"},
-	{NM_CELL_FIGURE, "'value':-12345.0", "-12k"},
-	{NM_CELL_FIGURE, "'value':3e300", "3e+282E"},
-	{NM_CELL_ANY, "'value':true", "yes"},
-	{NM_CELL_ANY, "'value':false", "no"},
-	{NM_CELL_ANY, "'value':0", "0"},
-	{NM_CELL_ANY, "'value':''", NONE},
-	{NM_CELL_ANY, "'value':[1,2,'x']", "1 2 x"},
-	{NM_CELL_TIME, "'value':1700000000000000", "Nov 14 22:13:20"},
-	{NM_CELL_ARROW, "", NONE},
-	{NM_CELL_ARROW, "'value':2,'to':0", "2→0"},
-	{NM_CELL_ARROW, "'value':5,'to':-1", "5"},
-	{NM_CELL_ARROW, "'value':-1,'to':7", "→7"},
-	{NM_CELL_ARROW, "'value':3,'to':3", "3"},
-	{NM_CELL_ARROW, "'value':-1,'to':-1", NONE},
-	{NM_CELL_MEASURE, "'value':0.5,'figure':'local_share'", "50%"},
-	{NM_CELL_MEASURE, "'value':0.5,'figure':'performance'", "0.5"},
+	/* A text is from another version of the daemon. */
+	{NM_CELL_SHARE, "0.974=97%|0.0=0%|1=100%|[0.25,0.75]=25% 75%|'much'=much|null=–|=–"},
+	/* At most three digits. */
+	{NM_CELL_BYTES, "999=999|1536=1.5K|5368709120=5.0G|356515840=340M|1048576000=1.0G"},
+	{NM_CELL_FIGURE, "312.4=312|0.8=0.8|12345.0=12k|-12345.0=-12k|3e300=3e+282E"},
+	{NM_CELL_ANY, "true=yes|false=no|0=0|''=–|[1,2,'x']=1 2 x"},
+	{NM_CELL_TIME, "1700000000000000=Nov 14 22:13:20"},
+	{NM_CELL_ARROW, "=–|2,'to':0=2→0|5,'to':-1=5|-1,'to':7=→7|3,'to':3=3|-1,'to':-1=–"},
+	{NM_CELL_MEASURE, "0.5,'figure':'local_share'=50%|0.5,'figure':'performance'=0.5"},
 };
+
+static void check_cell(enum nm_cell_kind kind, const char *value, const char *shown)
+{
+	const struct nm_field column = {.name = "value", .second = "to", .kind = kind};
+	char text[128], out[NM_CELL_SIZE];
+	(void)snprintf(text, sizeof(text), *value ? "{'status':{'value':%s}}" : "{'status':{}}",
+		       value);
+	json_t *document = parse(text);
+	size_t columns = nm_cell(&column, json_object_get(document, "status"), &utf8, out);
+	if (strcmp(out, shown) != 0 || columns != nm_text_width(out))
+		fail_msg("%s: \"%s\", expected \"%s\"", text, out, shown);
+	json_decref(document);
+}
 
 TEST(test_cells)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cells); i++) {
-		const struct nm_field column = {
-			.name = "value", .second = "to", .kind = cells[i].kind};
-		char text[128], out[NM_CELL_SIZE];
-		(void)snprintf(text, sizeof(text), "{'status':{%s}}", cells[i].members);
-		json_t *document = parse(text);
-		size_t columns = nm_cell(&column, json_object_get(document, "status"), &utf8, out);
-		if (strcmp(out, cells[i].shown) != 0 || columns != nm_text_width(out))
-			fail_msg("%s: \"%s\", expected \"%s\"", text, out, cells[i].shown);
-		json_decref(document);
+		nm_autofree char *copy = nm_must(strdup(cells[i].cells));
+		for (char *rest = copy, *cell; (cell = strsep(&rest, "|"));) {
+			const char *value = strsep(&cell, "=");
+			check_cell(cells[i].kind, value, cell);
+		}
 	}
 }
 
