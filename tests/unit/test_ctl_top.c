@@ -37,10 +37,10 @@ static void add_node(int number)
 static int make(void **state)
 {
 	(void)state;
-	model.document =
-		json_pack("{s{sssssbsisisi}s[]s[]s[]}", "status", "version", "0.1.0", "policy",
-			  "imar2", "paused", 0, "processes_managed", 3, "threads_managed", 40,
-			  "threads_assigned", 5, "nodes", "processes", "threads");
+	model.document = json_pack("{s{sssssbsisisisf}s[]s[]s[]}", "status", "version", "0.1.0",
+				   "policy", "imar2", "paused", 0, "processes_managed", 3,
+				   "threads_managed", 40, "threads_assigned", 5, "local_share",
+				   0.75, "nodes", "processes", "threads");
 	for (int number = 0; number < 2; number++)
 		add_node(number);
 	add_process(10, "postgres", 0.9);
@@ -180,13 +180,14 @@ SCRIPT(test_order, "order = 40 30 20 10; sort local_share; order = 10 40 20 30",
        "press left; column = last; press right; column = 0")
 
 /* Those of one process only, or all. */
-SCRIPT(test_pages, "press end enter; page = threads; pid = 10; rows = 30",
+SCRIPT(test_pages, "press end enter; page = threads; pid = 10; rows = 30; screen ~ of process 10",
        "press escape; page = processes; press t; pid = 0; rows = 40",
        "press ?; help = 1; press escape; help = 0; press q; quit = 1")
 
 /* The cursor stays with the process, not with the line; if it exits, on that which replaces it. */
-SCRIPT(test_cursor, "press down j; selected = 20; sort local_share; settle 10; selected = 20",
-       "press up; selected = 40; press page_down down; cursor = 3; press home up; cursor = 0",
+SCRIPT(test_cursor, "press down j; selected = 20; sort comm; settle 10; selected = 20",
+       "cursor = 1; press up; selected = 30; press page_down down; cursor = 3; press home up; "
+       "cursor = 0",
        "press end; processes_exit; press down; cursor = 0; press enter; page = processes")
 
 /* A larger terminal shows more rows instead of blanks. */
@@ -198,7 +199,8 @@ SCRIPT(test_window, "press t", "each 15: press down",
 SCRIPT(test_80_by_24, "screen ~ numa-migrd 0.1.0: running, policy imar2",
        "screen ~ 3 processes, 40 threads, 5 assigned",
        "screen ~ [|||||     ]    0  50%      12      25% 8.0G   256G 0-3,128-131",
-       "screen ~ PID COMMAND  STATE; screen ~ postgres managed; screen ~ ? help; screen !~ Trial",
+       "screen ~ local 75%; screen ~ PID COMMAND  STATE; screen ~ postgres managed; screen ~ ? "
+       "help; screen !~ Trial",
        "press t; screen ~ TID PID COMMAND; screen ~ P\u0302; screen ~ DEC",
        "screen ~ a worker of ma…; press ?; screen ~ q        quit; press escape",
        "no_answer; screen ~ numa-migrd is not running")

@@ -153,7 +153,7 @@ static enum nm_place_reason expired(void)
 
 static bool yields(void)
 {
-	bool given_up[2];
+	nm_autofree bool *given_up = nm_must(calloc(nr_groups, sizeof(*given_up)));
 	const struct nm_place_view now = view();
 	nm_place_yield(&now, given_up);
 	return given_up[0];

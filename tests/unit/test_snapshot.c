@@ -82,6 +82,8 @@ KNOB(sampled_pid, machine->sampled[U(0)].pid)
 KNOB(sampled_cpu, STATS.main_cpu)
 KNOB(run_share, STATS.run_share)
 KNOB(home_share, STATS.main_node_share)
+KNOB(latency, STATS.latency)
+KNOB(latency_samples, STATS.latency_samples)
 KNOB(adopted_ns, MANAGED.adopted_ns)
 KNOB(backoff_until, MANAGED.backoff_until)
 KNOB(delayed_until, MANAGED.delayed_until)
@@ -102,6 +104,8 @@ QUANTITY(fresh, THREAD->stats.fresh[U(1)])
 QUANTITY(total, THREAD->stats.access_total)
 QUANTITY(valid, THREAD->valid)
 QUANTITY(movable, THREAD->movable)
+QUANTITY(share_of_all, nm_snapshot_local_share(take()))
+QUANTITY(latency_of_all, nm_snapshot_latency(take()))
 QUANTITY(free, CPU->free)
 QUANTITY(usable, CPU->usable)
 QUANTITY(node, CPU->node)
@@ -173,6 +177,13 @@ SCRIPT(a_memory_only_node_counts_as_its_nearest_node,
        "memory_only node3 node1; thread 10 cpu0 node3; touch 0 node0 50; preferred 0 = node1",
        "accesses 0 node1 = 100; accesses 0 node3 = 0; fresh 0 node1 = 100",
        "run_on 0 cpu2; local_share 0 in 0.6666..0.6667")
+
+/* A thread without a home has no local accesses. */
+SCRIPT(a_display_shows_the_mean_of_all_threads,
+       "share_of_all = nan; latency_of_all = nan; thread 10 cpu2 node3; touch 0 node1 300",
+       "thread 10 cpu6 node3; thread 10 -1 node0; thread 10 cpu0 -1; share_of_all = 0.8",
+       "set latency 0 = 300; set latency_samples 0 = 10; set latency 1 = 600",
+       "set latency_samples 1 = 20; latency_of_all = 500")
 
 /* ---- CPUs ---- */
 
