@@ -32,6 +32,7 @@ static int set_up(void **state)
 			distances[i * NODES + k] = hops[(k + NODES - i) % NODES];
 	for (unsigned k = 0; k < NODES; k++)
 		nodes[k] = (struct nm_place_node){.cores = 4, .free_bytes = 1ULL << 30};
+	memset(groups, 0x55, sizeof(groups)); /* one beyond nr_groups is no group */
 	nr_groups = 0;
 	return 0;
 }
