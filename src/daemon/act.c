@@ -114,8 +114,9 @@ static struct nm_receipt *move_threads(struct nm_daemon *daemon, const struct nm
 				       const struct nm_plan *plan)
 {
 	struct nm_receipt *receipts = nm_must(calloc(plan->count + 1, sizeof(*receipts)));
-	nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
-		     snapshot->time_ns, receipts);
+	if (plan->count > 0)
+		nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
+			     snapshot->time_ns, receipts);
 	return receipts;
 }
 
