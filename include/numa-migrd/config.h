@@ -43,6 +43,11 @@ enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING };
 	ROW(AUTO, auto)
 #define NM_POLICY_CONSTANT(constant, name) NM_POLICY_##constant,
 enum nm_thread_policy { NM_POLICIES(NM_POLICY_CONSTANT) NM_POLICY_MAX };
+/* Returns whether the policy holds a lottery of its own. */
+static inline bool nm_policy_draws(enum nm_thread_policy policy)
+{
+	return policy == NM_POLICY_LBMA || policy == NM_POLICY_IMAR2;
+}
 enum nm_performance {
 	NM_PERFORMANCE_PRODUCT,
 	NM_PERFORMANCE_PRODUCT_INSTRUCTIONS,

@@ -40,6 +40,16 @@ struct nm_receipt {
 	struct nm_receipt_step steps[2];
 };
 
+/* Returns whether a thread must not be moved now: it has just created a task, records were lost, or
+ * no slot is free. The policy may propose it again. */
+static inline bool nm_receipt_is_postponed(const struct nm_receipt *receipt)
+{
+	for (unsigned i = 0; i < receipt->nr_steps; i++)
+		if (receipt->steps[i].error == -EAGAIN)
+			return true;
+	return false;
+}
+
 enum nm_move_event_kind {
 	NM_MOVE_FOREIGN,   /* another program changed the affinity, which stays */
 	NM_MOVE_MISSED,	   /* the thread did not run within the window; it is where it was */

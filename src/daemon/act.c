@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the configured policy, and carries out plans: moves threads, records and reports the result,
- * and handles refusals. */
+/* Runs the configured policy, and carries out plans: moves threads, notes what was moved, and
+ * handles refusals. */
 #include "daemon.h"
 #include "pipeline.h"
 #include "policy/policy.h"
 #include "report.h"
-#include "report/decision_lines.h"
 #include "stages.h"
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
@@ -38,7 +37,7 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 /* A refused operation is not repeated at once. If the affinity was not the expected one, it is read
  * again. */
 static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
-			   const struct nm_receipt *receipt, uint64_t now_ns)
+			   const struct nm_receipt *receipt, bool to_home, uint64_t now_ns)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
@@ -50,7 +49,7 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 			continue;
 		if (error == -ESTALE)
 			nm_tasks_recheck(pipeline->tasks, step->tid, step->start_ticks);
-		if (nm_decision_is_to_home(decision))
+		if (to_home)
 			nm_placement_refused(nm_placement_of(&daemon->pipeline), step->pid, error,
 					     now_ns);
 		else
@@ -110,48 +109,39 @@ static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *ste
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));
 }
 
-/* Returns whether a thread must not be moved now: it has just created a task, records were lost, or
- * no slot is free. The policy may propose it again. */
-static bool is_postponed(const struct nm_receipt *receipt)
+/* Returns a receipt for each decision. */
+static struct nm_receipt *move_threads(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+				       const struct nm_plan *plan)
 {
-	for (unsigned i = 0; i < receipt->nr_steps; i++)
-		if (receipt->steps[i].error == -EAGAIN)
-			return true;
-	return false;
-}
-
-void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-	    const struct nm_plan *plan)
-{
-	if (plan->count == 0)
-		return;
-	nm_autofree struct nm_receipt *receipts = nm_must(calloc(plan->count, sizeof(*receipts)));
+	struct nm_receipt *receipts = nm_must(calloc(plan->count + 1, sizeof(*receipts)));
 	nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
 		     snapshot->time_ns, receipts);
+	return receipts;
+}
+
+struct nm_receipt *nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_plan *plan)
+{
+	struct nm_receipt *receipts = move_threads(daemon, snapshot, plan);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];
-		bool applied = receipts[i].applied;
-		if (is_postponed(&receipts[i])) {
-			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
-			continue;
-		}
+		const struct nm_receipt *receipt = &receipts[i];
 		bool to_home = nm_decision_is_to_home(decision);
-		if (to_home)
-			nm_lines_decision(daemon->options.lines, decision, &receipts[i]);
-		else
-			nm_report_decision(daemon, decision, &receipts[i]);
-		daemon->tally.decisions += !to_home;
-		daemon->tally.applied += applied;
-		daemon->tally.failed += !applied;
-		if (!applied)
-			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
-		else if (to_home)
+		if (!nm_receipt_is_postponed(receipt)) {
+			daemon->tally.decisions += !to_home;
+			daemon->tally.applied += receipt->applied;
+			daemon->tally.failed += !receipt->applied;
+		}
+		if (!receipt->applied) {
+			handle_refusal(daemon, decision, receipt, to_home, snapshot->time_ns);
+		} else if (to_home) {
 			note_moved_whole(daemon, &decision->steps[0]);
-		else
+		} else {
 			remember_move(daemon, snapshot, decision);
-		if (applied && !to_home)
 			assign(daemon, snapshot, decision);
+		}
 	}
+	return receipts;
 }
 
 /* Assigned threads of the lotteries that are elsewhere; those at home are in the plan of homes. */
@@ -164,10 +154,7 @@ void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, 
 	nm_assignments_plan(daemon->pipeline.assignments, snapshot, daemon->config, most - done,
 			    &plan);
 	nm_plan_filter(&plan, nm_trial_stage_allows, daemon);
-	nm_autofree struct nm_receipt *receipts =
-		nm_must(calloc(plan.count + 1, sizeof(*receipts)));
-	nm_moves_run(daemon->pipeline.moves, &plan, daemon->machine.load.busy_share,
-		     snapshot->time_ns, receipts);
+	free(move_threads(daemon, snapshot, &plan));
 }
 
 /* ---- moving pages ---- */

@@ -222,6 +222,20 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
 }
 
+void nm_report_plan(struct nm_daemon *daemon, const struct nm_plan *plan,
+		    const struct nm_receipt *receipts)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct nm_decision *decision = &plan->decisions[i];
+		if (nm_receipt_is_postponed(&receipts[i]))
+			continue;
+		if (nm_decision_is_to_home(decision))
+			nm_lines_decision(daemon->options.lines, decision, &receipts[i]);
+		else
+			nm_report_decision(daemon, decision, &receipts[i]);
+	}
+}
+
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	struct nm_entry_context context =

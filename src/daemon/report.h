@@ -36,6 +36,10 @@ void nm_report_config_warnings(struct nm_daemon *daemon);
 /* Reports a decision; receipt is NULL for a home and for pages. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt);
+/* Reports the decisions of a plan, except those that are postponed and may be proposed again. The
+ * home of a process is reported as a whole, not the moves of its threads. */
+void nm_report_plan(struct nm_daemon *daemon, const struct nm_plan *plan,
+		    const struct nm_receipt *receipts);
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 /* Logs that a process has lost its home without a verdict. */
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,

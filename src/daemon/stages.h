@@ -54,12 +54,13 @@ void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, stru
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /*
- * Carries out a plan, and records, counts and reports its decisions. Threads whose move was refused
- * are left alone for some time. Applied decisions are noted for their verdict; those of policy
- * "auto" belong to a home, which is reported and judged as a whole.
+ * Carries out a plan, and records and counts its decisions. Threads whose move was refused are left
+ * alone for some time. Applied decisions are noted for their verdict; those of policy "auto" belong
+ * to a home, which is judged as a whole. Returns a receipt for each decision; the caller frees
+ * them.
  */
-void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-	    const struct nm_plan *plan);
+struct nm_receipt *nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_plan *plan);
 
 /* Returns what moving pages uses, as of this interval; snapshot: NULL between ticks. */
 struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,

@@ -77,12 +77,13 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	int r = nm_propose(daemon, snapshot, &plan);
+	if (r < 0)
+		return r;
 	nm_plan_filter(&plan, nm_trial_stage_allows, daemon);
-	if (r == 0)
-		nm_act(daemon, snapshot, &plan);
-	if (r == 0)
-		nm_act_again(daemon, snapshot, plan.count);
-	return r;
+	nm_autofree struct nm_receipt *receipts = nm_act(daemon, snapshot, &plan);
+	nm_report_plan(daemon, &plan, receipts);
+	nm_act_again(daemon, snapshot, plan.count);
+	return 0;
 }
 
 static int decide(struct nm_daemon *daemon, const struct nm_sampled_thread *sampled,
@@ -121,7 +122,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_sampled_thread *samp
 	bool may_propose = nm_apply_feedback(daemon, snapshot);
 	nm_judge(daemon, snapshot, &rollbacks);
 	nm_balance_stage_tick(pipeline, daemon->config, daemon->journal, snapshot);
-	nm_act(daemon, snapshot, &rollbacks);
+	nm_autofree struct nm_receipt *receipts = nm_act(daemon, snapshot, &rollbacks);
+	nm_report_plan(daemon, &rollbacks, receipts);
 	nm_home_stage_tick(daemon, snapshot, interval_ns);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
 	if (rollbacks.count == 0 && may_propose)

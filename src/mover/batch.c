@@ -115,11 +115,6 @@ int nm_batch_read(struct nm_mover *mover, int r)
 	return begin_move(mover);
 }
 
-int nm_batch_moved(struct nm_mover *mover, int r)
-{
-	return mover->work.batch->bulk ? nm_bulk_end(mover, r) : nm_units_end(mover, r);
-}
-
 /* Counts the calls, learns their cost, and charges what they tried to move. */
 void nm_batch_learn(struct nm_mover *mover, const struct nm_page_try *tries, unsigned count,
 		    uint64_t tried_bytes)

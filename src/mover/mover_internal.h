@@ -107,9 +107,8 @@ static inline bool nm_batch_has_steps(const struct nm_page_batch *batch)
 
 /* Begins a step of the batch in progress. */
 int nm_batch_step(struct nm_mover *mover);
-/* Goes on when the mappings have been read with this result; and when pages have been moved. */
+/* Goes on when the mappings have been read with this result. */
 int nm_batch_read(struct nm_mover *mover, int r);
-int nm_batch_moved(struct nm_mover *mover, int r);
 /* Evaluates the result of the step. Returns -EAGAIN if there is more to do, 0 if the batch is
  * complete, or another negative errno if it has ended. */
 int nm_batch_step_end(struct nm_mover *mover, int r);

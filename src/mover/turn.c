@@ -103,13 +103,6 @@ static void end_batch_step(struct nm_mover *mover, int r)
 	nm_mover_count_splits(mover);
 }
 
-static int end_reading(struct nm_mover *mover, int r)
-{
-	r = nm_cache_end(&mover->cache, mover->work.cache, r);
-	nm_cache_publish(&mover->cache, mover->work.cache, r, now_ns(mover));
-	return mover->in_step ? nm_batch_read(mover, r) : r;
-}
-
 /* Goes on with the result of a job, or of a step that began none. Returns false if a job is in
  * progress. */
 static bool go_on(struct nm_mover *mover, int r)
@@ -117,7 +110,15 @@ static bool go_on(struct nm_mover *mover, int r)
 	while (r != NM_CALL_BEGUN && mover->job.kind != NM_JOB_NONE) {
 		bool reads = mover->job.kind == NM_JOB_READS;
 		mover->job.kind = NM_JOB_NONE;
-		r = reads ? end_reading(mover, r) : nm_batch_moved(mover, r);
+		if (!reads) {
+			r = mover->work.batch->bulk ? nm_bulk_end(mover, r)
+						    : nm_units_end(mover, r);
+			continue;
+		}
+		r = nm_cache_end(&mover->cache, mover->work.cache, r);
+		nm_cache_publish(&mover->cache, mover->work.cache, r, now_ns(mover));
+		if (mover->in_step)
+			r = nm_batch_read(mover, r);
 	}
 	if (r == NM_CALL_BEGUN)
 		return false;
@@ -127,20 +128,6 @@ static bool go_on(struct nm_mover *mover, int r)
 	mover->work.cache = NULL;
 	nm_mover_adopt(mover);
 	return true;
-}
-
-static bool continue_job(struct nm_mover *mover)
-{
-	int r;
-
-	return mover->platform->ops->pages_poll(mover->platform, &r) && go_on(mover, r);
-}
-
-static bool begin_step(struct nm_mover *mover, uint64_t now)
-{
-	mover->in_step = true;
-	mover->step_began_ns = now;
-	return go_on(mover, nm_batch_step(mover));
 }
 
 /* Returns true if a turn of reading was completed. If an entry waits for its turn, reduces *wait_ns
@@ -167,9 +154,10 @@ static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 {
 	uint64_t now = now_ns(mover);
+	int r;
 
 	if (mover->job.kind != NM_JOB_NONE)
-		return continue_job(mover);
+		return mover->platform->ops->pages_poll(mover->platform, &r) && go_on(mover, r);
 	take_batch(mover, now, wait_ns);
 	if (mover->work.batch && mover->work.dropped) {
 		finish_batch(mover, -ECANCELED);
@@ -177,8 +165,11 @@ static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 	}
 	if (mover->work.batch) {
 		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
-		if (pace_ns == 0)
-			return begin_step(mover, now);
+		if (pace_ns == 0) {
+			mover->in_step = true;
+			mover->step_began_ns = now;
+			return go_on(mover, nm_batch_step(mover));
+		}
 		*wait_ns = pace_ns < *wait_ns ? pace_ns : *wait_ns;
 	}
 	return read_a_turn(mover, now, wait_ns);

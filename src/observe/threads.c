@@ -81,8 +81,8 @@ static double warmup_s(const struct nm_config *config, const struct nm_managed_t
 {
 	double usual_s = config->rules.warmup_s;
 	bool young = seconds_since(managed->adopted_ns, managed->process->started_ns) < usual_s;
-	bool draws = config->threads.policy != NM_POLICY_KMAF &&
-		     config->threads.policy != NM_POLICY_BALANCE;
+	bool draws =
+		nm_policy_draws(config->threads.policy) || config->threads.policy == NM_POLICY_AUTO;
 	return young && draws ? fmin(usual_s, YOUNG_WARMUP_S) : usual_s;
 }
 

@@ -474,10 +474,15 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	return 0;
 }
 
+/* The state of the policy: its placement periods. */
+struct clock {
+	uint64_t ended_ns; /* end of the last one */
+};
+
 /* Returns whether a placement period ends now, which begins the next one. interval_s is the time
  * between two calls, each in a tick. */
-static bool ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
-			double interval_s, uint64_t now_ns)
+static bool ends_period(struct clock *clock, const struct nm_config *config, double interval_s,
+			uint64_t now_ns)
 {
 	double passed_s = (double)(now_ns - clock->ended_ns) / (double)NM_NSEC_PER_SEC;
 	/* Ticks are slightly early or late; the one nearest to the end of the period counts. */
@@ -500,7 +505,7 @@ static void *open_clock(const struct nm_topology *topology, double page_bytes)
 {
 	(void)topology;
 	(void)page_bytes;
-	return nm_must(calloc(1, sizeof(struct nm_kmaf_clock)));
+	return nm_must(calloc(1, sizeof(struct clock)));
 }
 
 /* Proposes moves at the end of a placement period, releases pages that were held back, and ages the

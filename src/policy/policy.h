@@ -356,11 +356,6 @@ void nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *c
 		   const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
 		   struct nm_proposals *ret);
 
-/* The placement periods; initially zero. */
-struct nm_kmaf_clock {
-	uint64_t ended_ns; /* end of the last one */
-};
-
 /* Returns whether policy kmaf can be used: 0, or -ELIBACC with the reason if Scotch cannot be loaded.
  * NULL is the library that it was built for. */
 int nm_kmaf_check(const char *library, char *error, size_t size);
@@ -460,12 +455,6 @@ static inline enum nm_thread_policy nm_drawing_policy(const struct nm_config *co
 	if (config->threads.policy != NM_POLICY_AUTO)
 		return config->threads.policy;
 	return snapshot->by_locality ? NM_POLICY_LBMA : NM_POLICY_IMAR2;
-}
-
-/* Returns whether the policy holds a lottery. */
-static inline bool nm_policy_draws(enum nm_thread_policy policy)
-{
-	return policy == NM_POLICY_LBMA || policy == NM_POLICY_IMAR2;
 }
 
 /* Returns the row of a policy; static. */

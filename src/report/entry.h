@@ -55,6 +55,10 @@ void nm_field_errno(struct nm_entry *entry, int error);
 /* Adds process, thread (tid above 0) and name. */
 void nm_field_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
 
+/* decision_fields.c: adds the fields of a decision; receipt: as for nm_entry_decision(). */
+void nm_decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_decision *decision, const struct nm_receipt *receipt);
+
 /* ---- parts of a decision that its verdict repeats ---- */
 
 void nm_pages_fields(struct nm_entry *entry, const struct nm_pages_reason *pages);

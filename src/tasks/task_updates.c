@@ -317,51 +317,47 @@ int nm_tasks_update(struct nm_task_table *tasks, const struct nm_sampled_thread 
 	return r;
 }
 
-static bool is_movable(const struct nm_task_thread *thread)
+enum role { NOT_MANAGED, WATCHED, MOVED };
+
+/*
+ * Threads are watched that are never moved themselves: those whose owner has them only observed,
+ * and those beside threads of a process that policy "auto" may place, whose CPUs and memory they
+ * use. Memory also follows a thread that its owner has pinned.
+ */
+static enum role role_of(const struct nm_task_table *tasks, const struct nm_task_thread *thread)
 {
-	return thread->eligibility == NM_ELIGIBILITY_MANAGED;
+	switch (thread->eligibility) {
+	case NM_ELIGIBILITY_MANAGED:
+		return nm_process_is_observed(thread->process) ? WATCHED : MOVED;
+	case NM_ELIGIBILITY_PINNED:
+		if (nm_config_follows_pages(tasks->config))
+			return WATCHED;
+		break;
+	case NM_ELIGIBILITY_REALTIME:
+	case NM_ELIGIBILITY_FOREIGN:
+		break;
+	default:
+		return NOT_MANAGED;
+	}
+	return tasks->config->threads.policy == NM_POLICY_AUTO && thread->process->has_movable
+		       ? WATCHED
+		       : NOT_MANAGED;
 }
 
-static bool is_observed(const struct nm_task_thread *thread)
+/* Returns false if the thread is neither moved nor watched. */
+static bool take_managed(const struct nm_task_table *tasks, struct nm_task_thread *thread,
+			 struct nm_managed_thread *ret)
 {
-	return thread->eligibility == NM_ELIGIBILITY_MANAGED &&
-	       nm_process_is_observed(thread->process);
-}
-
-/* Returns whether the thread belongs to a process that policy "auto" may place, although it must
- * not be moved itself: it uses CPUs and memory of the process. */
-static bool is_beside_movable(const struct nm_task_table *tasks,
-			      const struct nm_task_thread *thread)
-{
-	return tasks->config->threads.policy == NM_POLICY_AUTO && thread->process->has_movable &&
-	       (thread->eligibility == NM_ELIGIBILITY_PINNED ||
-		thread->eligibility == NM_ELIGIBILITY_REALTIME ||
-		thread->eligibility == NM_ELIGIBILITY_FOREIGN);
-}
-
-/* Returns whether the thread is observed but never moved. Memory follows a thread even if its owner
- * has pinned it. */
-static bool is_only_watched(const struct nm_task_table *tasks, const struct nm_task_thread *thread)
-{
-	return is_observed(thread) || is_beside_movable(tasks, thread) ||
-	       (thread->eligibility == NM_ELIGIBILITY_PINNED &&
-		nm_config_follows_pages(tasks->config));
-}
-
-static bool is_managed(const struct nm_task_table *tasks, const struct nm_task_thread *thread)
-{
-	return thread->eligibility == NM_ELIGIBILITY_MANAGED || is_only_watched(tasks, thread);
-}
-
-static struct nm_managed_thread managed_of(const struct nm_task_table *tasks,
-					   struct nm_task_thread *thread)
-{
-	thread->managed.only_watched = is_only_watched(tasks, thread);
-	thread->managed.left_alone = is_movable(thread) && thread->process->left_alone;
-	struct nm_managed_thread managed = thread->managed;
-	if (managed.only_watched)
-		managed.backoff_until = UINT64_MAX;
-	return managed;
+	enum role role = role_of(tasks, thread);
+	if (role == NOT_MANAGED)
+		return false;
+	thread->managed.only_watched = role == WATCHED;
+	thread->managed.left_alone =
+		thread->eligibility == NM_ELIGIBILITY_MANAGED && thread->process->left_alone;
+	*ret = thread->managed;
+	if (role == WATCHED)
+		ret->backoff_until = UINT64_MAX;
+	return true;
 }
 
 size_t nm_tasks_managed(struct nm_task_table *tasks, const struct nm_managed_thread **ret)
@@ -370,14 +366,13 @@ size_t nm_tasks_managed(struct nm_task_table *tasks, const struct nm_managed_thr
 	for (size_t i = 0; i < tasks->nr_processes; i++)
 		tasks->processes[i]->has_movable = false;
 	for (size_t i = 0; i < tasks->nr_threads; i++)
-		tasks->threads[i]->process->has_movable |= is_movable(tasks->threads[i]);
+		tasks->threads[i]->process->has_movable |=
+			tasks->threads[i]->eligibility == NM_ELIGIBILITY_MANAGED;
 	for (uint32_t tid = 0; (tid = nm_tidmap_next(tasks->thread_of, tid)) != NM_TIDMAP_NONE;
 	     tid++) {
 		struct nm_task_thread *thread = nm_tasks_find_thread(tasks, tid);
-		if (!is_managed(tasks, thread))
-			continue;
 		NM_RESERVE(tasks->managed, tasks->managed_capacity, count);
-		tasks->managed[count++] = managed_of(tasks, thread);
+		count += take_managed(tasks, thread, &tasks->managed[count]);
 	}
 	*ret = tasks->managed;
 	return count;
@@ -416,12 +411,12 @@ int nm_tasks_update_process(struct nm_task_table *tasks, const struct nm_sampled
 		update_thread(tasks, &sampled[i], &looks, now_ns);
 		const struct nm_task_thread *thread = nm_tasks_find_thread(tasks, sampled[i].tid);
 		if (thread && thread->process == process)
-			process->has_movable |= is_movable(thread);
+			process->has_movable |= thread->eligibility == NM_ELIGIBILITY_MANAGED;
 	}
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct nm_task_thread *thread = nm_tasks_find_thread(tasks, sampled[i].tid);
-		if (thread && thread->process == process && is_managed(tasks, thread))
-			ret[found++] = managed_of(tasks, thread);
+		if (thread && thread->process == process)
+			found += take_managed(tasks, thread, &ret[found]);
 	}
 	if (r == 0)
 		*ret_count = found;

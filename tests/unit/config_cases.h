@@ -3,11 +3,10 @@
 #ifndef NM_TESTS_CONFIG_CASES_H
 #define NM_TESTS_CONFIG_CASES_H
 
+#include <stdio.h>
 #include <string.h>
 
 #include "numa-migrd/config.h"
-
-#define TEXT(literal) literal, sizeof(literal) - 1
 
 static inline struct nm_config *accept_bytes(const char *text, size_t length)
 {
@@ -77,30 +76,98 @@ static inline void refuse(const char *text, const char *message)
 	assert_int_equal(errors.count, 1);
 }
 
-/* The text must be refused with one message with this prefix; the rest is worded by libconfig or
- * the system. */
-static inline void refuse_prefix(const char *text, size_t length, const char *prefix)
+/*
+ * A text, and what becomes of it: the settings that it sets, as in a file ("pages.policy = 'none';
+ * n = 8"), or the errors, a line each. A ' stands for ". libconfig or the system words what a … at
+ * the end of `is` stands for.
+ */
+struct reading {
+	const char *text, *is;
+	const char *next, *parameters; /* another file, and that of --parameters; NULL: none */
+	size_t length;		       /* of the text; 0: all of it */
+};
+
+static inline const char *with_quotes(const char *text, size_t length)
 {
-	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	refuse_bytes(text, length, &errors);
-	if (strncmp(errors.text[0], prefix, strlen(prefix)) != 0)
-		fail_msg("\"%s\" does not begin with \"%s\"", errors.text[0], prefix);
-	assert_int_equal(errors.count, 1);
+	static char turns[4][4096];
+	static unsigned turn;
+	char *out = turns[turn++ % NM_ARRAY_SIZE(turns)];
+	assert_true(length < sizeof(turns[0]));
+	for (size_t i = 0; i < length; i++)
+		out[i] = text[i] == '\'' ? '"' : text[i];
+	out[length] = '\0';
+	return out;
 }
+
+static inline struct nm_config_text reading_text(const char *name, const char *text, size_t length)
+{
+	length = text && !length ? strlen(text) : length;
+	return (struct nm_config_text){name, text ? with_quotes(text, length) : NULL, length};
+}
+
+static inline char *print_reading(const struct nm_config *config,
+				  const struct nm_config_errors *errors)
+{
+	struct nm_config_value value;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	for (size_t i = 0; i < errors->count; i++)
+		(void)fprintf(out, "%s%s", i > 0 ? "\n" : "", errors->text[i]);
+	for (size_t i = 0; config && nm_config_show(config, i, &value); i++)
+		if (value.place)
+			(void)fprintf(out, "%s%s%s%s = %s", ftell(out) > 0 ? "; " : "", value.group,
+				      value.group[0] ? "." : "", value.name, value.text);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static inline void check_reading(const struct reading *row)
+{
+	const struct nm_config_text texts[] = {reading_text("conf", row->text, row->length),
+					       reading_text("next", row->next, 0),
+					       reading_text("parameters", row->parameters, 0)};
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	int r = nm_config_parse_all(texts, row->next ? 2 : 1, row->parameters ? &texts[2] : NULL,
+				    &errors, &config);
+	nm_autofree char *found = print_reading(config, &errors);
+	const char *is = with_quotes(row->is, strlen(row->is)), *rest = strstr(is, "…");
+	if (rest ? strncmp(found, is, (size_t)(rest - is)) != 0 : strcmp(found, is) != 0)
+		fail_msg("%s\n\tis:       %s\n\texpected: %s", row->text, found, is);
+	if (r != (config ? 0 : -EINVAL) || (rest && errors.count != 1))
+		fail_msg("%s\n\treturns %d, with %zu errors", row->text, r, errors.count);
+}
+
+/* A test that checks these readings. */
+#define READINGS(name, ...)                                                                        \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		static const struct reading rows[] = {__VA_ARGS__};                                \
+		EACH_ROW(row, rows)                                                                \
+		check_reading(row);                                                                \
+	}
 
 static inline void same_settings(const struct nm_config *one, const struct nm_config *other)
 {
+	struct nm_config_value first, second;
+	for (size_t i = 0; nm_config_show(one, i, &first) && nm_config_show(other, i, &second); i++)
+		if (strcmp(first.text, second.text) != 0)
+			fail_msg("%s.%s is %s, expected %s", first.group, first.name, first.text,
+				 second.text);
 	struct nm_config a = *one, b = *other;
 	assert_int_equal(a.targets.include.count, b.targets.include.count);
 	assert_int_equal(a.targets.exclude.count, b.targets.exclude.count);
 	a.targets.include = a.targets.exclude = (struct nm_target_list){0};
 	b.targets.include = b.targets.exclude = (struct nm_target_list){0};
 	a.places = b.places = NULL;
+	a.warnings = b.warnings = (struct nm_config_errors){0}; /* test_config_warnings */
 	memset(a.metrics.place, 0, sizeof(a.metrics.place));
 	memset(b.metrics.place, 0, sizeof(b.metrics.place));
 	/* Both structures were allocated with calloc and filled by the same code, so padding is
 	 * zero. */
-	assert_memory_equal(&a, &b, sizeof(a));
+	if (memcmp(&a, &b, sizeof(a)) != 0)
+		fail_msg("another value than the shown ones differs");
 }
 
 #endif

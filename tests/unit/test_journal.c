@@ -74,7 +74,8 @@ static struct nm_step step(uint32_t tid, int cpu, int from, int to)
 
 static struct nm_decision migrate(void)
 {
-	return WITH((struct nm_decision){.id = 17}, it.kind = NM_DECISION_MIGRATE, it.interval = 5,
+	return WITH((struct nm_decision){.id = 17}, it.policy = NM_POLICY_LBMA,
+		    it.kind = NM_DECISION_MIGRATE, it.interval = 5,
 		    it.tickets = (struct nm_tickets){.total = 4, .preferred = 4}, it.draw = 0.31,
 		    it.gain = 0.96, it.nr_steps = 1, it.steps[0] = step(1240, 5, 1, 0));
 }

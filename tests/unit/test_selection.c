@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "../support/machine.h"
+#include "../support/script.h"
 #include "numa-migrd/base.h"
 #include "policy/policy.h"
 
@@ -17,7 +18,8 @@ static struct drawing {
 	uint32_t members[MOST][NODES];
 	struct nm_selection_group groups[MOST];
 	struct nm_selection_candidate candidates[MOST];
-	size_t nr_groups, count;
+	uint32_t nr_groups;
+	size_t count;
 	bool judged[MOST];
 	double min_gain;
 	bool paper; /* pages do not replace a leader */
@@ -30,36 +32,18 @@ static int begin(void **state)
 	return 0;
 }
 
-static uint32_t add_group(int leader_node, double here, double there, double elsewhere)
+static void add_group(int leader_node)
 {
-	size_t i = drawing.nr_groups++;
-	drawing.resident[i][FROM] = here;
-	drawing.resident[i][TO] = there;
-	drawing.resident[i][2] = elsewhere;
+	const uint32_t i = drawing.nr_groups++;
 	drawing.groups[i] = (struct nm_selection_group){.resident = drawing.resident[i],
 							.members = drawing.members[i],
 							.leader_node = leader_node};
-	return (uint32_t)i;
-}
-
-static void spread(uint32_t group, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-	const uint32_t members[NODES] = {a, b, c, d};
-	memcpy(drawing.members[group], members, sizeof(members));
 }
 
 static void add_thread(uint32_t group, bool leader)
 {
 	drawing.candidates[drawing.count++] =
 		(struct nm_selection_candidate){.group = group, .leader = leader};
-}
-
-/* A program of one thread, for which rules about leaders do not matter. */
-static void add_task(double here, double there)
-{
-	uint32_t group = add_group(FROM, here, there, 0);
-	spread(group, 1, 0, 0, 0);
-	add_thread(group, true);
 }
 
 static struct nm_selection_result choose(enum nm_selection rule)
@@ -80,256 +64,189 @@ static struct nm_selection_result choose(enum nm_selection rule)
 	return result;
 }
 
-static void expect(enum nm_selection rule, size_t chosen, double metric)
+/* ---- words ---- */
+
+/* pages GROUP 6 2 1 0: on each node; nan: not known */
+WORD(pages)
 {
-	struct nm_selection_result result = choose(rule);
-	assert_int_equal(result.reason, NM_SELECTED_BY_RULE);
-	assert_int_equal(result.chosen, chosen);
-	assert_true(isnan(metric) ? isnan(result.metric) : result.metric == metric);
+	const uint32_t group = U(0);
+	for (unsigned k = 0; k < NODES; k++)
+		drawing.resident[group][k] = N(1 + k);
+	if (isnan(N(1)))
+		drawing.groups[group].resident = NULL;
 }
 
-static void expect_no_choice(enum nm_selection rule)
+/* members GROUP 3 1 0 0: threads on each node */
+WORD(members)
 {
-	struct nm_selection_result result = choose(rule);
-	assert_int_equal(result.reason, NM_SELECTED_NONE);
-	assert_true(isnan(result.metric) && isnan(result.gain));
+	for (unsigned k = 0; k < NODES; k++)
+		drawing.members[U(0)][k] = U(1 + k);
 }
+
+/* task 3 7: a program of one thread, for which rules about leaders do not matter */
+WORD(task)
+{
+	add_thread(drawing.nr_groups, true);
+	drawing.members[drawing.nr_groups][FROM] = 1;
+	drawing.resident[drawing.nr_groups][FROM] = N(0);
+	drawing.resident[drawing.nr_groups][TO] = N(1);
+	add_group(FROM);
+}
+
+/* threads 0 0 1: of these groups, which are no leaders */
+WORD(threads)
+{
+	for (unsigned i = 0; i < step->count; i++)
+		add_thread(U(i), false);
+}
+
+ACTION(group_led_on, add_group((int)N(0)))
+ACTION(leader, add_thread(U(0), true))
+ACTION(as_in_the_paper, drawing.paper = true)
+KNOB(min_gain, drawing.min_gain)
+QUANTITY(share, nm_selection_exclusivity(drawing.members[U(0)], NODES))
+QUANTITY(leader_node, nm_selection_leader_node(&drawing.groups[U(0)], NODES))
+
+/*
+ * All fields, without counts of 0 and without NaN: "3, metric 0.4, gain -6, of 4" is the
+ * fourth thread, after four were evaluated; "joins 3" is by its leader. "stay": for their leaders,
+ * "lose": because of their gain.
+ */
+static const char *result_of(enum nm_selection rule)
+{
+	static const char *const names[] = {"metric", "gain", "of", "stay", "lose", "unknown"};
+	static char text[256];
+	const struct nm_selection_result result = choose(rule);
+	const double values[] = {result.metric,		 result.gain,
+				 result.evaluated,	 result.stopped_by_leader,
+				 result.stopped_by_gain, result.unknown};
+	int used = snprintf(text, sizeof(text), "%s%zu",
+			    result.reason == NM_SELECTED_BY_LEADER ? "joins " : "", result.chosen);
+	if (result.reason == NM_SELECTED_NONE)
+		used = snprintf(text, sizeof(text), "none");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(values); i++)
+		if (!isnan(values[i]) && (i < 2 || values[i] > 0))
+			used += snprintf(text + used, sizeof(text) - (size_t)used, ", %s %.6g",
+					 names[i], values[i]);
+	return text;
+}
+
+TEXT(first_fit, result_of(NM_SELECTION_FIRST_FIT))
+TEXT(total_min, result_of(NM_SELECTION_TOTAL_MIN))
+TEXT(remote_min, result_of(NM_SELECTION_REMOTE_MIN))
+TEXT(local_max, result_of(NM_SELECTION_LOCAL_MAX))
+TEXT(most_benefit, result_of(NM_SELECTION_MOST_BENEFIT))
+TEXT(cost_effective, result_of(NM_SELECTION_COST_EFFECTIVE))
+TEXT(exclusivity_base, result_of(NM_SELECTION_EXCLUSIVITY_BASE))
+TEXT(exclusivity, result_of(NM_SELECTION_EXCLUSIVITY))
+TEXT(most_benefit_plus, result_of(NM_SELECTION_MOST_BENEFIT_PLUS))
 
 /* ---- rules by pages ---- */
 
-/* Exclusivity, figure 2 and table 1. */
-TEST(test_table_1)
-{
-	enum { TASK_3, TASK_9, TASK_10 };
-	add_task(3, 7);
-	add_task(3, 3);
-	add_task(5, 10);
-	expect(NM_SELECTION_FIRST_FIT, TASK_3, NAN);
-	expect(NM_SELECTION_TOTAL_MIN, TASK_9, 6);
-	expect(NM_SELECTION_REMOTE_MIN, TASK_3, 3);
-	expect(NM_SELECTION_LOCAL_MAX, TASK_10, 10);
-	expect(NM_SELECTION_MOST_BENEFIT, TASK_10, 5);
-	expect(NM_SELECTION_COST_EFFECTIVE, TASK_3, 4.0 / 3);
-	assert_true(choose(NM_SELECTION_FIRST_FIT).gain == 4);
-	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT).evaluated, 3);
-	assert_int_equal(choose(NM_SELECTION_FIRST_FIT).evaluated, 1);
-}
+/* Exclusivity, figure 2 and table 1: tasks 3, 9 and 10. */
+SCRIPT(test_table_1, "task 3 7; task 3 3; task 5 10", "first_fit = 0, gain 4, of 1",
+       "total_min = 1, metric 6, gain 0, of 3", "remote_min = 0, metric 3, gain 4, of 3",
+       "local_max = 2, metric 10, gain 5, of 3", "most_benefit = 2, metric 5, gain 5, of 3",
+       "cost_effective = 0, metric 1.33333, gain 4, of 3")
 
 /*
  * kMLB, figures 11 to 14. Their text gives the chosen thread and its number (2 pages on the source
  * node, 7 on the other, 6 in total); the other values are ours.
  */
-TEST(test_kmlb_figures)
-{
-	add_task(5, 7);
-	add_task(3, 3);
-	add_task(2, 5);
-	expect(NM_SELECTION_FIRST_FIT, 0, NAN);
-	expect(NM_SELECTION_REMOTE_MIN, 2, 2);
-	expect(NM_SELECTION_LOCAL_MAX, 0, 7);
-	expect(NM_SELECTION_TOTAL_MIN, 1, 6);
-}
+SCRIPT(test_kmlb_figures, "task 5 7; task 3 3; task 2 5", "first_fit = 0, gain 2, of 1",
+       "remote_min = 2, metric 2, gain 3, of 3", "local_max = 0, metric 7, gain 2, of 3",
+       "total_min = 1, metric 6, gain 0, of 3")
 
-TEST(test_no_remaining_pages_is_best)
-{
-	add_task(0, 0);
-	add_task(1, 1000);
-	expect(NM_SELECTION_COST_EFFECTIVE, 1, 999);
-	add_task(0, 2);
-	add_task(0, 3);
-	add_task(0, 3);
-	expect(NM_SELECTION_COST_EFFECTIVE, 3, INFINITY);
-}
+SCRIPT(test_no_remaining_pages_is_best, "task 0 0; task 1 1000",
+       "cost_effective = 1, metric 999, gain 999, of 2", "task 0 2; task 0 3; task 0 3",
+       "cost_effective = 3, metric inf, gain 3, of 5")
 
-TEST(test_process_without_pages_has_no_benefit)
-{
-	add_task(4, 2);
-	add_task(0, 0);
-	expect(NM_SELECTION_COST_EFFECTIVE, 1, 0);
-}
+SCRIPT(test_process_without_pages_has_no_benefit, "task 4 2; task 0 0",
+       "cost_effective = 1, metric 0, gain 0, of 2")
 
 /* ---- invariants of all rules ---- */
 
-static const enum nm_selection every_rule[] = {
-	NM_SELECTION_FIRST_FIT,	       NM_SELECTION_TOTAL_MIN,	  NM_SELECTION_REMOTE_MIN,
-	NM_SELECTION_LOCAL_MAX,	       NM_SELECTION_MOST_BENEFIT, NM_SELECTION_COST_EFFECTIVE,
-	NM_SELECTION_EXCLUSIVITY_BASE, NM_SELECTION_EXCLUSIVITY,  NM_SELECTION_MOST_BENEFIT_PLUS,
-};
+SCRIPT(test_gain_below_the_least_is_refused, "group_led_on 2; pages 0 6 3 10 0; members 0 1 0 1 0",
+       "group_led_on 1; pages 1 6 3 10 0; members 1 1 1 0 0; threads 0 1", "set min_gain = -3",
+       "first_fit = 0, gain -3, of 1", "total_min = 0, metric 19, gain -3, of 2",
+       "remote_min = 0, metric 6, gain -3, of 2", "local_max = 0, metric 3, gain -3, of 2",
+       "most_benefit = 0, metric -3, gain -3, of 2",
+       "cost_effective = 0, metric -0.5, gain -3, of 2",
+       "exclusivity_base = 0, metric 0.5, gain -3, of 2", "exclusivity = joins 1, gain -3, of 1",
+       "most_benefit_plus = joins 1, gain -3, of 1", "set min_gain = -2",
+       "first_fit = none, lose 2", "total_min = none, lose 2", "remote_min = none, lose 2",
+       "local_max = none, lose 2", "most_benefit = none, lose 2", "cost_effective = none, lose 2",
+       "exclusivity_base = none, lose 2", "exclusivity = none, lose 2",
+       "most_benefit_plus = none, lose 2")
 
-TEST(test_gain_below_the_least_is_refused)
-{
-	spread(add_group(2, 6, 3, 10), 1, 0, 1, 0);
-	spread(add_group(TO, 6, 3, 10), 1, 1, 0, 0);
-	add_thread(0, false);
-	add_thread(1, false);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++) {
-		drawing.min_gain = -3;
-		assert_int_not_equal(choose(every_rule[i]).reason, NM_SELECTED_NONE);
-		drawing.min_gain = -2;
-		expect_no_choice(every_rule[i]);
-		assert_int_equal(choose(every_rule[i]).stopped_by_gain, 2);
-	}
-}
-
-TEST(test_unknown_pages)
-{
-	spread(add_group(2, 0, 0, 0), 1, 0, 1, 0);
-	drawing.groups[0].resident = NULL;
-	add_thread(0, false);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++) {
-		bool asks = every_rule[i] != NM_SELECTION_FIRST_FIT &&
-			    every_rule[i] != NM_SELECTION_EXCLUSIVITY_BASE &&
-			    every_rule[i] != NM_SELECTION_EXCLUSIVITY;
-		drawing.min_gain = -INFINITY;
-		struct nm_selection_result result = choose(every_rule[i]);
-		assert_int_equal(result.reason, asks ? NM_SELECTED_NONE : NM_SELECTED_BY_RULE);
-		assert_int_equal(result.unknown, asks);
-		assert_true(isnan(result.gain));
-		drawing.min_gain = -1e300;
-		expect_no_choice(every_rule[i]);
-	}
-}
+SCRIPT(test_unknown_pages, "group_led_on 2; pages 0 nan 0 0 0; members 0 1 0 1 0; threads 0",
+       "first_fit = 0, of 1", "total_min = none, unknown 1", "remote_min = none, unknown 1",
+       "local_max = none, unknown 1", "most_benefit = none, unknown 1",
+       "cost_effective = none, unknown 1", "exclusivity_base = 0, metric 0.5, of 1",
+       "exclusivity = 0, metric 0.5, of 1", "most_benefit_plus = none, unknown 1",
+       "set min_gain = -1e300", "first_fit = none, unknown 1", "total_min = none, unknown 1",
+       "remote_min = none, unknown 1", "local_max = none, unknown 1",
+       "most_benefit = none, unknown 1", "cost_effective = none, unknown 1",
+       "exclusivity_base = none, unknown 1", "exclusivity = none, unknown 1",
+       "most_benefit_plus = none, unknown 1")
 
 /* ---- exclusivity ---- */
 
 /* Figure 9 and table 3a: a leader and tasks 4 and 5 of one group, task 10 of another. */
-TEST(test_figure_9)
-{
-	enum { LEADER, TASK_4, TASK_5, TASK_10 };
-	uint32_t hexagon = add_group(FROM, 8, 2, 0), rectangle = add_group(2, 8, 2, 0);
-	spread(hexagon, 4, 1, 0, 0);
-	spread(rectangle, 1, 1, 2, 1);
-	add_thread(hexagon, true);
-	add_thread(hexagon, false);
-	add_thread(hexagon, false);
-	add_thread(rectangle, false);
-	assert_true(nm_selection_exclusivity(drawing.members[hexagon], NODES) == 0.8);
-	expect(NM_SELECTION_EXCLUSIVITY_BASE, TASK_10, 0.4);
-	expect(NM_SELECTION_EXCLUSIVITY, TASK_10, 0.4);
-	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY_BASE).evaluated, 4);
-	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY).stopped_by_leader, 3);
-}
+SCRIPT(test_figure_9,
+       "group_led_on 0; pages 0 8 2 0 0; members 0 4 1 0 0; group_led_on 2; pages 1 8 2 0 0; "
+       "members 1 1 1 2 1",
+       "leader 0; threads 0 0 1; share 0 = 0.8", "exclusivity_base = 3, metric 0.4, gain -6, of 4",
+       "exclusivity = 3, metric 0.4, gain -6, of 1, stay 3")
 
 /* Figure 7 and table 3b; leaders: pentagon here, rectangle there, the other two elsewhere. */
-enum { PENTAGON, RECTANGLE, SHAPE, HEXAGON };
+#define FIGURE_7                                                                                   \
+	"group_led_on 0; pages 0 6 2 1 0; members 0 3 1 0 0",                                      \
+		"group_led_on 1; pages 1 2 6 1 0; members 1 1 2 1 1",                              \
+		"group_led_on 2; pages 2 2 2 6 0; members 2 2 0 2 1",                              \
+		"group_led_on 3; pages 3 1 3 6 0; members 3 2 0 0 3"
 
-static void draw_figure_7(bool with_task_11)
-{
-	add_group(FROM, 6, 2, 1);
-	add_group(TO, 2, 6, 1);
-	add_group(2, 2, 2, 6);
-	add_group(3, 1, 3, 6);
-	spread(PENTAGON, 3, 1, 0, 0);
-	spread(RECTANGLE, 1, 2, 1, 1);
-	spread(SHAPE, 2, 0, 2, 1);
-	spread(HEXAGON, 2, 0, 0, 3);
-	add_thread(PENTAGON, false);
-	if (with_task_11)
-		add_thread(RECTANGLE, false);
-	add_thread(SHAPE, false);   /* 19 */
-	add_thread(HEXAGON, false); /* 6 */
-	add_thread(SHAPE, false);   /* 16 */
-	add_thread(HEXAGON, false); /* 9 */
-}
+/* The threads are tasks 11, 19, 6, 16 and 9 after one of the pentagon. */
+SCRIPT(test_table_3b, FIGURE_7, "threads 0 1 2 3 2 3",
+       "share 0 = 0.75; share 1 = 0.4; share 2 = 0.4; share 3 = 0.6",
+       "exclusivity_base = 1, metric 0.4, gain 4, of 6")
 
-TEST(test_table_3b)
-{
-	draw_figure_7(true);
-	const double expected[] = {3.0 / 4, 2.0 / 5, 2.0 / 5, 3.0 / 5};
-	for (unsigned i = 0; i < 4; i++)
-		assert_true(nm_selection_exclusivity(drawing.members[i], NODES) == expected[i]);
-	expect(NM_SELECTION_EXCLUSIVITY_BASE, 1, 0.4);
-	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY_BASE).evaluated, 6);
-}
+SCRIPT(test_figure_7_joins_the_leader_at_once, FIGURE_7, "threads 0 1 2 3 2 3",
+       "exclusivity = joins 1, gain 4, stay 1", "most_benefit_plus = joins 1, gain 4, stay 1")
 
-TEST(test_figure_7_joins_the_leader_at_once)
-{
-	const enum nm_selection enhanced[] = {NM_SELECTION_EXCLUSIVITY,
-					      NM_SELECTION_MOST_BENEFIT_PLUS};
-	draw_figure_7(true);
-	for (unsigned i = 0; i < 2; i++) {
-		struct nm_selection_result result = choose(enhanced[i]);
-		assert_int_equal(result.reason, NM_SELECTED_BY_LEADER);
-		assert_int_equal(result.chosen, 1);
-		assert_int_equal(result.evaluated, 0);
-		assert_true(isnan(result.metric));
-		assert_true(result.gain == 4);
-	}
-}
-
-TEST(test_figure_7_then_evaluates_one_of_each_group)
-{
-	draw_figure_7(false);
-	expect(NM_SELECTION_EXCLUSIVITY, 1, 0.4); /* task 19 */
-	struct nm_selection_result result = choose(NM_SELECTION_EXCLUSIVITY);
-	assert_int_equal(result.evaluated, 2);
-	assert_int_equal(result.stopped_by_leader, 1);
-	expect(NM_SELECTION_MOST_BENEFIT_PLUS, 2, 2); /* task 6 */
-	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT_PLUS).evaluated, 2);
-	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT).evaluated, 5);
-}
+/* Without task 11. */
+SCRIPT(test_figure_7_then_evaluates_one_of_each_group, FIGURE_7, "threads 0 2 3 2 3",
+       "exclusivity = 1, metric 0.4, gain 0, of 2, stay 1",
+       "most_benefit_plus = 2, metric 2, gain 2, of 2, stay 1",
+       "most_benefit = 2, metric 2, gain 2, of 5")
 
 /* Figure 10: two groups at 0.8, one of which has its leader and its pages on the other node. */
-TEST(test_figure_10)
-{
-	uint32_t rectangle = add_group(FROM, 8, 2, 0), hexagon = add_group(TO, 2, 8, 0);
-	spread(rectangle, 4, 1, 0, 0);
-	spread(hexagon, 4, 1, 0, 0);
-	add_thread(rectangle, false);
-	add_thread(hexagon, false);
-	expect(NM_SELECTION_EXCLUSIVITY_BASE, 0, 0.8);
-	struct nm_selection_result result = choose(NM_SELECTION_EXCLUSIVITY);
-	assert_int_equal(result.reason, NM_SELECTED_BY_LEADER);
-	assert_int_equal(result.chosen, 1);
-}
+SCRIPT(test_figure_10,
+       "group_led_on 0; pages 0 8 2 0 0; members 0 4 1 0 0; group_led_on 1; pages 1 2 8 0 0; "
+       "members 1 4 1 0 0",
+       "threads 0 1", "exclusivity_base = 0, metric 0.8, gain -6, of 2",
+       "exclusivity = joins 1, gain 6, stay 1")
 
 /* A leader that has exited is replaced by the pages. */
-TEST(test_leader_gone)
-{
-	uint32_t group = add_group(-1, 7, 2, 1);
-	spread(group, 2, 1, 1, 0);
-	add_thread(group, false);
-	expect_no_choice(NM_SELECTION_EXCLUSIVITY);
-	drawing.resident[group][TO] = 8;
-	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY).reason, NM_SELECTED_BY_LEADER);
-	drawing.resident[group][2] = 9;
-	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
-	drawing.groups[group].resident = NULL;
-	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
-}
+SCRIPT(test_leader_gone, "group_led_on -1; members 0 2 1 1 0; threads 0",
+       "pages 0 7 2 1 0; exclusivity = none, stay 1",
+       "pages 0 7 8 1 0; exclusivity = joins 0, gain 1",
+       "pages 0 7 8 9 0; exclusivity = 0, metric 0.5, gain 1, of 1",
+       "pages 0 nan 0 0 0; exclusivity = 0, metric 0.5, of 1")
 
 /* Exclusivity, 3.2.2: without a leader no node is that of the leader. */
-TEST(test_leader_gone_in_the_paper)
-{
-	drawing.paper = true;
-	uint32_t group = add_group(-1, 7, 8, 1);
-	spread(group, 2, 1, 1, 0);
-	add_thread(group, false);
-	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
-	drawing.resident[group][FROM] = 9;
-	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
-}
+SCRIPT(test_leader_gone_in_the_paper,
+       "as_in_the_paper; group_led_on -1; members 0 2 1 1 0; threads 0",
+       "pages 0 7 8 1 0; exclusivity = 0, metric 0.5, gain 1, of 1",
+       "pages 0 9 8 1 0; exclusivity = 0, metric 0.5, gain -1, of 1")
 
-TEST(test_leader_node)
-{
-	const double pages[NODES] = {1, 5, 5, 0}, none[NODES] = {0};
-	struct nm_selection_group group = {.resident = pages, .leader_node = 3};
-	assert_int_equal(nm_selection_leader_node(&group, NODES), 3);
-	group.leader_node = -1;
-	assert_int_equal(nm_selection_leader_node(&group, NODES), 1);
-	group.resident = none;
-	assert_int_equal(nm_selection_leader_node(&group, NODES), -1);
-	group.resident = NULL;
-	assert_int_equal(nm_selection_leader_node(&group, NODES), -1);
-}
+SCRIPT(test_leader_node, "group_led_on 3; pages 0 1 5 5 0; leader_node 0 = 3",
+       "group_led_on -1; pages 1 1 5 5 0; leader_node 1 = 1",
+       "pages 1 0 0 0 0; leader_node 1 = -1; pages 1 nan 0 0 0; leader_node 1 = -1")
 
-TEST(test_exclusivity_is_between_even_and_alone)
-{
-	const uint32_t even[NODES] = {3, 3, 3, 3}, alone[NODES] = {0, 0, 7, 0}, none[NODES] = {0};
-	assert_true(nm_selection_exclusivity(even, NODES) == 1.0 / NODES);
-	assert_true(nm_selection_exclusivity(alone, NODES) == 1);
-	assert_true(isnan(nm_selection_exclusivity(none, NODES)));
-}
+SCRIPT(test_exclusivity_is_between_even_and_alone,
+       "members 0 3 3 3 3; share 0 = 0.25; members 0 0 0 7 0; share 0 = 1",
+       "members 0 0 0 0 0; share 0 = nan")
 
 /* ---- any threads ---- */
 
@@ -394,7 +311,8 @@ static uint32_t below(struct nm_rng *dice, uint32_t bound)
 
 static void draw_group(struct nm_rng *dice)
 {
-	uint32_t group = add_group((int)below(dice, NODES), 0, 0, 0);
+	const uint32_t group = drawing.nr_groups;
+	add_group((int)below(dice, NODES));
 	for (unsigned k = 0; k < NODES; k++) {
 		drawing.resident[group][k] = (k == FROM) + below(dice, 6);
 		drawing.members[group][k] = (k == FROM) + below(dice, 3);
@@ -407,7 +325,7 @@ static void draw(struct nm_rng *dice)
 	for (unsigned i = 1 + below(dice, 4); i > 0; i--)
 		draw_group(dice);
 	while (drawing.count < MOST) {
-		uint32_t group = below(dice, (uint32_t)drawing.nr_groups);
+		uint32_t group = below(dice, drawing.nr_groups);
 		add_thread(group, below(dice, 5) == 0);
 	}
 	if (below(dice, 2))
@@ -420,9 +338,9 @@ TEST(test_the_first_best_candidate_is_chosen)
 	nm_rng_seed(&dice, 7);
 	for (unsigned i = 0; i < 3000; i++) {
 		draw(&dice);
-		for (size_t k = 0; k < NM_ARRAY_SIZE(every_rule); k++) {
-			struct nm_selection_result result = choose(every_rule[k]);
-			size_t expected = search(every_rule[k]);
+		for (enum nm_selection rule = 0; rule < NM_SELECTION_MAX; rule++) {
+			struct nm_selection_result result = choose(rule);
+			size_t expected = search(rule);
 			assert_true((result.reason == NM_SELECTED_NONE) == (expected == MOST));
 			if (expected < MOST)
 				assert_int_equal(result.chosen, expected);
@@ -472,13 +390,18 @@ TEST(test_cost_is_the_difference_of_totals)
 TEST(test_factors_are_relative_to_local)
 {
 	struct nm_topology *topology = machine_topology(2, 2);
+	const double accesses[2] = {3, 1}, none[2] = {0};
 	double factors[4];
 	assert_non_null(topology);
 	topology->distance[1] = 16;
 	topology->distance[2] = 21;
 	nm_selection_factors(topology, factors);
+	const double near = nm_selection_access_cost(topology, accesses, 0);
+	const double nowhere = nm_selection_access_cost(topology, none, 0);
 	nm_topology_free(topology);
 	assert_true(factors[0] == 1 && factors[1] == 1.6 && factors[2] == 2.1 && factors[3] == 1);
+	assert_true(fabs(near - (3 + 1.6) / 4) < 1e-9);
+	assert_true(isnan(nowhere));
 }
 
 RUN_TESTS()

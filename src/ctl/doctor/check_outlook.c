@@ -77,9 +77,11 @@ static const char *what_for_threads(const struct nm_facts *facts)
 			       ? "give each process a home node and move its memory there"
 			       : "give each process a home node and move its memory there "
 				 "once";
-	default:
-		return "move no threads";
+	case NM_POLICY_NONE:
+	case NM_POLICY_MAX:
+		break;
 	}
+	return "move no threads";
 }
 
 static const char *what_for_pages(const struct nm_facts *facts)
