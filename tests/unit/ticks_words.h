@@ -11,11 +11,20 @@
 #include "fake_mover.h"
 #include "ticks_fixture.h"
 
-#include "../support/script.h"
-
 static struct world *world;
 static struct nm_daemon *service;
-static int kept_stderr;
+static int kept_stderr = -1; /* while messages go to the log of the world */
+
+static inline void unmute(void)
+{
+	if (kept_stderr >= 0)
+		world_unmute(kept_stderr);
+	kept_stderr = -1;
+}
+
+#define SCRIPT_FAILING() unmute()
+#include "../support/script.h"
+
 static struct nm_platform_ops changed_ops;
 static const struct nm_platform_ops *kept_ops; /* NULL: not changed */
 static char answer[512];		       /* of the last reload */
@@ -49,7 +58,7 @@ static inline int close_ticks(void **state)
 {
 	(void)state;
 	close_daemon();
-	world_unmute(kept_stderr);
+	unmute();
 	const struct fake_thread *trace = fake_trace(world->fake);
 	unsigned open_fds = fake_open_fds(world->fake), open_events = world->perf.open_count;
 	world_free(world);
