@@ -57,11 +57,14 @@ static inline int open_ticks(void **state)
 static inline int close_ticks(void **state)
 {
 	(void)state;
+	if (!world) /* a test that closes it has failed */
+		return 0;
 	close_daemon();
 	unmute();
 	const struct fake_thread *trace = fake_trace(world->fake);
 	unsigned open_fds = fake_open_fds(world->fake), open_events = world->perf.open_count;
 	world_free(world);
+	world = NULL;
 	assert_null(trace);
 	assert_int_equal(open_fds, 0);
 	assert_int_equal(open_events, 0);
