@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Processes that would harm the daemon, its journal or others: the whole daemon on the fakes, with
- * an action on the thread that it is about to move just before each of its calls.
+ * an action on the thread that it is about to move just before each of its calls. Afterwards every
+ * running thread has the affinity that it would have without the daemon.
+ *
+ *	disturb anywhere kill, process	these words before each call of the tick that moves the
+ *					victim, one run per call; the daemon continues
+ *	disturb elsewhere pin 0-0	but not right before the affinity is set: that is
+ *					undetectable, since the last check was one call ago
+ *	every_second pin_next		these words in each second
  */
+#define SET_UP begin
+#define TEAR_DOWN end
 #include "../support/test.h"
 
 #include "dump_fixture.h"
 #include "ticks_fixture.h"
 
+#include "../support/script.h"
 #include "numa-migrd/base.h"
 
 #define VICTIM 100U
@@ -16,6 +26,8 @@
 static struct world *world;
 static struct nm_daemon *service;
 static int kept_stderr;
+static unsigned nth;	  /* the call that is disturbed */
+static char actions[400]; /* steps of a script */
 
 /* Records of forks and exits in a ring, as the kernel would write them. */
 static void report_events(struct world *w)
@@ -35,15 +47,30 @@ static void report_events(struct world *w)
 	fake_publish(&w->perf, 0, &ring);
 }
 
-/* The memory of the victim is on node 1, and it runs on node 0. */
-static void begin(void)
+static void act(struct fake *fake)
 {
+	(void)fake;
+	script_run_line(nth, actions);
+}
+
+static void act_each_second(struct world *w)
+{
+	act(w->fake);
+	report_events(w);
+}
+
+/* The memory of the victim is on node 1, and it runs on node 0. */
+static int begin(void **state)
+{
+	(void)state;
 	world = world_new();
 	world_worker(world, VICTIM, 1);
 	world_worker(world, 101, 0);
 	fake_sleep(world->fake, 60000);
 	world->each_second = report_events;
 	kept_stderr = world_mute(world);
+	service = service_open(world);
+	return 0;
 }
 
 /* Warnings are checked from now on. */
@@ -54,18 +81,25 @@ static void unmute(void)
 	kept_stderr = -1;
 }
 
-/* Checks that every running thread has the affinity that it would have without the daemon. */
-static void end(void)
+static int end(void **state)
 {
+	(void)state;
 	service_close(service);
 	unmute();
 	const struct fake_thread *trace = fake_trace(world->fake);
-	uint32_t tid = trace ? trace->tid : 0;
+	const uint32_t tid = trace ? trace->tid : 0;
 	unsigned open_fds = fake_open_fds(world->fake), open_events = world->perf.open_count;
 	world_free(world);
-	assert_int_equal(tid, 0);
-	assert_int_equal(open_fds, 0);
-	assert_int_equal(open_events, 0);
+	if (tid || open_fds || open_events)
+		fail_msg("call %u: thread %u is narrow, %u descriptors and %u events are open", nth,
+			 tid, open_fds, open_events);
+	return 0;
+}
+
+static void restart(void)
+{
+	(void)end(NULL);
+	(void)begin(NULL);
 }
 
 static void ticks(unsigned count)
@@ -83,275 +117,148 @@ static bool is_moved(void)
 static unsigned ticks_until_moved(void)
 {
 	unsigned count = 0;
-	while (!is_moved() && count < PATIENCE) {
+	for (; !is_moved(); count++) {
+		assert_true(count < PATIENCE);
 		ticks(1);
-		count++;
 	}
 	return count;
 }
 
 /* ---- between any two calls ---- */
 
-struct act {
-	unsigned tick, calls; /* the tick that moves the victim, and its number of calls */
-	unsigned set, reset;  /* the calls that set the affinity and, of a move, restore it */
-};
+static void set_actions(const char *text)
+{
+	nth = 0;
+	snprintf(actions, sizeof(actions), "%s", text);
+	for (char *comma = actions; (comma = strchr(comma, ',')); comma++)
+		*comma = ';';
+}
 
-static unsigned calls_at_set, calls_at_reset;
+static unsigned set_at[2], nr_set;
 
 static void note_set(struct fake *fake)
 {
-	calls_at_set = fake->calls[FAKE_OPS];
+	set_at[nr_set++ % 2] = fake->calls[FAKE_OPS];
 }
 
-static void note_reset(struct fake *fake)
+/* With the same seed and samples, the result is always the same: first undisturbed. */
+WORD(disturb)
 {
-	calls_at_reset = fake->calls[FAKE_OPS];
-}
-
-/* With the same seed and samples, the result is always the same. */
-static struct act undisturbed(void)
-{
-	struct act act;
-	begin();
-	service = service_open(world);
-	act.tick = ticks_until_moved();
-	assert_true(act.tick < PATIENCE);
-	end();
-	begin();
-	service = service_open(world);
-	ticks(act.tick - 1);
-	unsigned before = world->fake->calls[FAKE_OPS];
-	calls_at_reset = 0;
+	const unsigned tick = ticks_until_moved();
+	set_actions(strstr(step->text, step->word[1]));
+	restart();
+	ticks(tick - 1);
+	const unsigned before = world->fake->calls[FAKE_OPS];
 	fake_at(world->fake, FAKE_SET, 1, note_set);
-	fake_at(world->fake, FAKE_SET, 2, note_reset);
+	fake_at(world->fake, FAKE_SET, 2, note_set);
 	ticks(1);
-	act.calls = world->fake->calls[FAKE_OPS] - before;
-	act.set = calls_at_set - before;
-	act.reset = calls_at_reset - before;
-	assert_true(is_moved());
-	end();
-	return act;
-}
-
-static void disturb_at(const struct act *act, unsigned nth, fake_fn what)
-{
-	begin();
-	service = service_open(world);
-	ticks(act->tick - 1);
-	assert_false(is_moved());
-	fake_at(world->fake, FAKE_OPS, nth, what);
-	ticks(5);
-	end();
-}
-
-/* Performs the action before each call of the tick that moves the victim, one run per call, and
- * continues. */
-static void disturb(fake_fn what)
-{
-	const struct act act = undisturbed();
-	assert_true(act.calls > 5);
-	for (unsigned nth = 1; nth <= act.calls; nth++)
-		disturb_at(&act, nth, what);
-}
-
-/* A change right before the affinity is set is undetectable: the last check was one call ago. */
-static void disturb_but_at_the_set(fake_fn what)
-{
-	const struct act act = undisturbed();
-	assert_true(act.set > 5 && act.set < act.calls);
-	for (unsigned nth = 1; nth <= act.calls; nth++)
-		if (nth != act.set && nth != act.reset)
-			disturb_at(&act, nth, what);
-}
-
-/* A process of another user gets its number, and runs where its owner wants. */
-static void replace(struct fake *fake)
-{
-	fake_kill(fake, VICTIM);
-	fake_sleep(fake, 10);
-	fake_process(fake, VICTIM, 1);
-	fake_pin(fake, VICTIM, fake_cpus(1, 2));
-}
-
-/* SECURITY: reuse */
-TEST(a_reused_number_is_another_thread)
-{
-	disturb_but_at_the_set(replace);
-}
-
-static void replace_unpinned(struct fake *fake)
-{
-	fake_kill(fake, VICTIM);
-	fake_sleep(fake, 10);
-	fake_process(fake, VICTIM, 1);
-}
-
-/* SECURITY: reuse */
-TEST(an_ordinary_successor_keeps_its_affinity)
-{
-	disturb(replace_unpinned);
-}
-
-static void vanish(struct fake *fake)
-{
-	fake_kill(fake, VICTIM);
-}
-
-/* SECURITY: end-anytime */
-TEST(a_thread_may_end_at_any_time)
-{
-	disturb(vanish);
-}
-
-static void become_other_user(struct fake *fake)
-{
-	fake_exec(fake, VICTIM);
-}
-
-/* SECURITY: end-anytime */
-TEST(a_process_may_exec_at_any_time)
-{
-	disturb(become_other_user);
-}
-
-static void multiply(struct fake *fake)
-{
-	for (uint32_t i = 0; i < 4; i++) {
-		fake_fork(fake, VICTIM, 300 + i);
-		fake_clone(fake, VICTIM, 400 + i);
+	const unsigned calls = world->fake->calls[FAKE_OPS] - before;
+	const unsigned set = set_at[0] - before, reset = set_at[1] - before;
+	assert_true(is_moved() && set > 5 && set < reset && reset <= calls);
+	for (unsigned call = 1; call <= calls; call++) {
+		if (step_has(step, "elsewhere") && (call == set || call == reset))
+			continue;
+		restart();
+		nth = call;
+		ticks(tick - 1);
+		assert_false(is_moved());
+		fake_at(world->fake, FAKE_OPS, call, act);
+		ticks(5);
 	}
 }
+
+WORD(every_second)
+{
+	set_actions(step_rest(step));
+	world->each_second = act_each_second;
+}
+
+WORD(fork_and_kill)
+{
+	const uint32_t base = 1000 + world->seconds * 10;
+	for (uint32_t i = 0; i < 5; i++)
+		fake_fork(world->fake, VICTIM, base + i);
+	for (uint32_t i = 0; i < 5 && fake_find(world->fake, base - 20 + i); i++)
+		fake_kill(world->fake, base - 20 + i);
+}
+
+static struct fake_thread nobody;
+
+static struct fake_thread *victim(void)
+{
+	struct fake_thread *thread = fake_find(world->fake, VICTIM);
+	return thread ? thread : &nobody;
+}
+
+ACTION(kill, fake_kill(world->fake, VICTIM))
+ACTION(sleep_ms, fake_sleep(world->fake, U(0)))
+ACTION(process, fake_process(world->fake, VICTIM, 1))
+ACTION(pin, fake_pin(world->fake, VICTIM, fake_cpus(U(0), U(1))))
+ACTION(pin_next, fake_pin(world->fake, VICTIM, UINT64_C(1) << (world->seconds % CPUS)))
+ACTION(fork, fake_fork(world->fake, VICTIM, U(0)))
+ACTION(clone, fake_clone(world->fake, VICTIM, U(0)))
+ACTION(exec, fake_exec(world->fake, VICTIM))
+ACTION(group, fake_move(world->fake, VICTIM, step_rest(step)))
+ACTION(cpuset, fake_cpuset(world->fake, step->word[0], fake_cpus(U(0), U(1))))
+ACTION(ticks, ticks(U(0)))
+KNOB(stuck, victim()->stuck)
+KNOB(state, victim()->state)
+KNOB(scheduler, victim()->policy)
+KNOB(cpu, victim()->processor)
+QUANTITY(affinity, victim()->mask)
+QUANTITY(last_pin, UINT64_C(1) << (world->seconds % CPUS))
+QUANTITY(next_decision, service->next_decision)
+NAMES(state, {"D", 'D'})
+NAMES(scheduler, {"fifo", 1})
+
+#define REUSE "kill, sleep_ms 10, process"
+
+/* A process of another user gets its number, and runs where its owner wants. */
+/* SECURITY: reuse */
+SCRIPT(a_reused_number_is_another_thread, "disturb elsewhere " REUSE ", pin 1-2")
+
+/* SECURITY: reuse */
+SCRIPT(an_ordinary_successor_keeps_its_affinity, "disturb anywhere " REUSE)
+
+/* SECURITY: end-anytime */
+SCRIPT(a_thread_may_end_at_any_time, "disturb anywhere kill")
+
+/* SECURITY: end-anytime */
+SCRIPT(a_process_may_exec_at_any_time, "disturb anywhere exec")
 
 /* Children forked at the worst moment inherit narrowed affinities, which are restored. */
 /* SECURITY: forks */
-TEST(a_process_may_fork_at_any_time)
-{
-	disturb(multiply);
-}
-
-static void pin_itself(struct fake *fake)
-{
-	fake_pin(fake, VICTIM, fake_cpus(0, 0));
-}
+SCRIPT(a_process_may_fork_at_any_time, "disturb anywhere fork 300, clone 400, fork 301, clone 401")
 
 /* SECURITY: pin-meanwhile */
-TEST(an_affinity_set_by_the_thread_stays)
-{
-	disturb_but_at_the_set(pin_itself);
-}
+SCRIPT(an_affinity_set_by_the_thread_stays, "disturb elsewhere pin 0-0")
 
 /* The cgroup is removed before its cpuset is read. */
-static void lose_its_group(struct fake *fake)
-{
-	fake_move(fake, VICTIM, "/user.slice/x (deleted)");
-}
+/* SECURITY: groups-vanish */
+SCRIPT(a_cgroup_may_vanish_at_any_time, "disturb anywhere group /user.slice/x (deleted)")
 
 /* SECURITY: groups-vanish */
-TEST(a_cgroup_may_vanish_at_any_time)
-{
-	disturb(lose_its_group);
-}
-
-static void shrink_its_cpuset(struct fake *fake)
-{
-	fake_cpuset(fake, "/small", fake_cpus(0, 1));
-	fake_move(fake, VICTIM, "/small");
-}
-
-/* SECURITY: groups-vanish */
-TEST(a_cpuset_may_shrink_at_any_time)
-{
-	disturb(shrink_its_cpuset);
-}
-
-static void stop(struct fake *fake)
-{
-	struct fake_thread *victim = fake_find(fake, VICTIM);
-	if (victim) {
-		victim->state = 'D';
-		victim->stuck = true;
-	}
-}
+SCRIPT(a_cpuset_may_shrink_at_any_time, "disturb anywhere cpuset /small 0-1, group /small")
 
 /* It never arrives. */
 /* SECURITY: stuck */
-TEST(the_affinity_of_a_stuck_thread_is_restored)
-{
-	disturb(stop);
-}
-
-static void turn_realtime(struct fake *fake)
-{
-	struct fake_thread *victim = fake_find(fake, VICTIM);
-	if (victim)
-		victim->policy = 1; /* SCHED_FIFO */
-}
+SCRIPT(the_affinity_of_a_stuck_thread_is_restored, "disturb anywhere set state = D, set stuck = 1")
 
 /* SECURITY: end-anytime */
-TEST(a_thread_may_become_realtime_at_any_time)
-{
-	disturb(turn_realtime);
-}
+SCRIPT(a_thread_may_become_realtime_at_any_time, "disturb anywhere set scheduler = fifo")
 
 /* ---- repeatedly ---- */
 
-static void pin_each_second(struct world *w)
-{
-	fake_pin(w->fake, VICTIM, UINT64_C(1) << (w->seconds % CPUS));
-	report_events(w);
-}
-
 /* The daemon does not compete for an affinity. */
 /* SECURITY: managed */
-TEST(a_constantly_changing_affinity_is_left_alone)
-{
-	begin();
-	world->each_second = pin_each_second;
-	service = service_open(world);
-	ticks(60);
-	assert_true(service->next_decision <= 2);
-	assert_int_equal(fake_get(world->fake, VICTIM)->mask, UINT64_C(1)
-								      << (world->seconds % CPUS));
-	end();
-}
-
-static void be_replaced_each_second(struct world *w)
-{
-	replace_unpinned(w->fake);
-	fake_get(w->fake, VICTIM)->processor = 0;
-	report_events(w);
-}
+SCRIPT(a_constantly_changing_affinity_is_left_alone,
+       "every_second pin_next; ticks 60; next_decision <= 2; keep last = last_pin; affinity = last")
 
 /* SECURITY: reuse */
-TEST(a_constantly_reused_number_is_not_managed)
-{
-	begin();
-	world->each_second = be_replaced_each_second;
-	service = service_open(world);
-	ticks(60);
-	end();
-}
-
-static void fork_child(struct world *w)
-{
-	uint32_t base = 1000 + w->seconds * 10;
-	for (uint32_t i = 0; i < 5; i++)
-		fake_fork(w->fake, VICTIM, base + i);
-	for (uint32_t i = 0; i < 5 && w->seconds > 2; i++)
-		fake_kill(w->fake, base - 20 + i);
-	report_events(w);
-}
+SCRIPT(a_constantly_reused_number_is_not_managed, "every_second " REUSE ", set cpu = 0; ticks 60")
 
 /* SECURITY: forks */
-TEST(affinities_are_restored_after_a_fork_storm)
-{
-	begin();
-	world->each_second = fork_child;
-	service = service_open(world);
-	ticks(40);
-	end();
-}
+SCRIPT(affinities_are_restored_after_a_fork_storm, "every_second fork_and_kill; ticks 40")
 
 /* ---- names ---- */
 
@@ -369,13 +276,8 @@ static void assert_clean(const char *text, size_t length)
 /* No part of a name begins a line or reaches a terminal unescaped. */
 static void assert_clean_log(void)
 {
-	static char text[1 << 16];
-	FILE *file = fopen(world->log, "r");
-	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	assert_true(length > 0);
-	fclose(file);
-	text[length] = '\0';
-	assert_clean(text, length);
+	const char *text = world_logged(world);
+	assert_clean(text, strlen(text));
 	assert_null(strstr(text, "\nPID=7"));
 	assert_non_null(strstr(text, "\\x0aPID=7"));
 }
@@ -405,6 +307,15 @@ static void assert_clean_views(void)
 	shown_clear();
 }
 
+/* Gives the victim a name, until after the verdict about its move. */
+static void live_as(const char *name)
+{
+	snprintf(victim()->comm, sizeof(victim()->comm), "%s", name);
+	(void)ticks_until_moved();
+	ticks(15);
+	unmute();
+}
+
 /* SECURITY: managed, names */
 TEST(a_hostile_name_has_no_effect)
 {
@@ -412,31 +323,18 @@ TEST(a_hostile_name_has_no_effect)
 					    "\033[2JMESSAGE=forged", "\xff\xfeMESSAGE=forged",
 					    "\xe2\x80\xaeM=x\xe2\x80\xac"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
-		begin();
-		struct fake_thread *victim = fake_get(world->fake, VICTIM);
-		snprintf(victim->comm, sizeof(victim->comm), "%s", names[i]);
+		restart();
 		fake_move(world->fake, VICTIM, "/a\033[31m\xff.slice");
-		service = service_open(world);
-		assert_true(ticks_until_moved() < PATIENCE);
-		ticks(15); /* after the verdict */
-		unmute();
+		live_as(names[i]);
 		assert_clean_views();
-		end();
 	}
 }
 
-/* end() removes the log, so it is checked in a separate run. */
 /* SECURITY: names */
 TEST(the_journal_stays_clean)
 {
-	begin();
-	snprintf(fake_get(world->fake, VICTIM)->comm, 64, "a\nPID=7\033[31m\xff");
-	service = service_open(world);
-	assert_true(ticks_until_moved() < PATIENCE);
-	ticks(15);
-	unmute();
+	live_as("a\nPID=7\033[31m\xff");
 	assert_clean_log();
-	end();
 }
 
 RUN_TESTS()
