@@ -151,6 +151,14 @@ static int open_loads(uint16_t threshold)
 	return nm_event_open(f->context.root_fd, &loads, &fds);
 }
 
+static int open_clock(unsigned index)
+{
+	const struct nm_event_request clock = {
+		.kind = NM_EVENT_CLOCK, .cpu = 5, .period = 10000000, .index = index};
+	kernel.count = 0;
+	return nm_event_open(f->context.root_fd, &clock, &fds);
+}
+
 /* The events of the calls: type, configuration and extensions in hexadecimal, precision, period,
  * CPU, PID; "led" by the leader in `fds`, and without the kernel "user". */
 static const char *show_opens(void)
@@ -233,6 +241,7 @@ KNOB(index, request.index)
 KNOB(kind, request.kind)
 NAMES(kind, {"store", NM_EVENT_STORE})
 QUANTITY(opened, open_loads((uint16_t)U(0)))
+QUANTITY(opened_clock, open_clock(U(0)))
 QUANTITY(served, nm_helper_serve(&f->context, &request, &fds))
 QUANTITY(called, nm_helper_call(client, &request, &fds))
 QUANTITY(event_fd, fds.event)
@@ -250,6 +259,11 @@ SCRIPT(loads_follow_their_leader, "keep n = files; opened 30 = 0",
        "asked = 4:8203/0,0 p0 every 0 cpu 5 pid -1 user, 4:1cd/1e,0 p3 every 1009 cpu 5 pid -1 led "
        "user",
        "both = 1cd led by 8203; files = n")
+
+/* There is one of each kind. */
+SCRIPT(events_of_the_kernel_have_no_leader,
+       "opened_clock 1 = EINVAL; opens = 0; opened_clock 0 = 0; leader_fd = -1; close_event",
+       "asked = 1:0/0,0 p0 every 10000000 cpu 5 pid -1")
 
 /* libpfm4 takes thresholds of 16 bits. */
 SCRIPT(events_not_encoded_by_libpfm4_are_not_opened, "opened 65536 = ENOPKG; opens = 0")

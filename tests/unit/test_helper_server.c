@@ -242,8 +242,8 @@ SCRIPT(unread_replies_end_the_connection, "serve; connect 0-1; flood 0 = EPIPE; 
 
 /* SECURITY: balancing */
 SCRIPT(the_sysctl_is_restored_with_its_client,
-       "as_root; serve; connect 0-1; ask 1 1 = 0; sysctl = 1; close 0; sysctl = 1; close 1",
-       "sysctl = 0")
+       "as_root; serve; connect 0-1; ask 1 1 = 0; ask 0 7 = EINVAL; sysctl = 1; close 0",
+       "sysctl = 1; close 1", "sysctl = 0")
 
 SCRIPT(a_restarted_daemon_adopts_the_state,
        "as_root; serve; connect 0-1; ask 0 1 = 0; ask 1 1 = 0; close 0; sysctl = 1; close 1",
