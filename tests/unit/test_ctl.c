@@ -302,25 +302,27 @@ CTL_TEST(test_not_allowed, fake_refusing_service, {"status", DENIED, NO_READER},
 
 /* ---- attributes of cgroups ---- */
 
-#define TEST_CGROUP "/sys/fs/cgroup/numa-migrctl-test"
+/* Another test of this machine has another one. */
+static char cgroup[64];
 
 static int with_cgroup(void **state)
 {
-	(void)setenv("FAKE_CGROUP", strrchr(TEST_CGROUP, '/'), 1);
-	(void)mkdir(TEST_CGROUP, 0755);
+	(void)snprintf(cgroup, sizeof(cgroup), "/sys/fs/cgroup/numa-migrctl-test-%d", getpid());
+	(void)setenv("FAKE_CGROUP", strrchr(cgroup, '/'), 1);
+	(void)mkdir(cgroup, 0755);
 	return with_service(state);
 }
 
 static int without_cgroup(void **state)
 {
-	(void)rmdir(TEST_CGROUP);
+	(void)rmdir(cgroup);
 	(void)unsetenv("FAKE_CGROUP");
 	return teardown(state);
 }
 
 static void set_attribute(const char *value)
 {
-	need(setxattr(TEST_CGROUP, "user.numa-migrd", value, strlen(value), 0) == 0,
+	need(setxattr(cgroup, "user.numa-migrd", value, strlen(value), 0) == 0,
 	     "no cgroup can be made");
 }
 
@@ -329,7 +331,7 @@ static void steer(const char *command, int status, const char *prints, const cha
 {
 	char value[16] = "none";
 	check_ctl(&(struct ctl_row){command, status, prints});
-	ssize_t length = getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value) - 1);
+	ssize_t length = getxattr(cgroup, "user.numa-migrd", value, sizeof(value) - 1);
 	if (length >= 0)
 		value[length] = '\0';
 	if (strcmp(value, attribute) != 0)
@@ -375,9 +377,9 @@ TEST_BETWEEN(with_cgroup, without_cgroup, a_service_is_measured_in_both_kinds_of
 {
 	need_bus(state);
 	set_attribute("on");
-	(void)removexattr(TEST_CGROUP, "user.numa-migrd");
+	(void)removexattr(cgroup, "user.numa-migrd");
 	need(system("command -v getfattr >/dev/null") == 0, "no getfattr");
-	steer(TRIAL_OF "'getfattr -n user.numa-migrd --only-values " TEST_CGROUP
+	steer(TRIAL_OF "'getfattr -n user.numa-migrd --only-values /sys/fs/cgroup$FAKE_CGROUP"
 		       " 2>/dev/null | grep -q observe && echo 200 || echo 100' --periods 12",
 	      0,
 	      "…Result: the measure was 50.0 % smaller with numa-migrd (-50.0 to -50.0 %); 6 and 6 "
