@@ -103,7 +103,7 @@ static void assign(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
 {
 	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
-	if (nm_placement_held(nm_placement_of(&daemon->pipeline), step->pid))
+	if (nm_placement_assigned(nm_placement_of(&daemon->pipeline), step->pid))
 		nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_INFO,
 			  "Threads of PID %" PRIu32 " (%s) assigned to their nodes: %s", step->pid,
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));
@@ -114,8 +114,9 @@ static struct nm_receipt *move_threads(struct nm_daemon *daemon, const struct nm
 				       const struct nm_plan *plan)
 {
 	struct nm_receipt *receipts = nm_must(calloc(plan->count + 1, sizeof(*receipts)));
-	nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
-		     snapshot->time_ns, receipts);
+	if (plan->count > 0)
+		nm_moves_run(daemon->pipeline.moves, plan, daemon->machine.load.busy_share,
+			     snapshot->time_ns, receipts);
 	return receipts;
 }
 

@@ -33,7 +33,7 @@ void nm_report_config_errors(struct nm_journal *journal, enum nm_message message
 			     const struct nm_config_errors *errors);
 void nm_report_config_warnings(struct nm_daemon *daemon);
 
-/* Reports a decision; receipt is NULL for a home and for pages. */
+/* Reports a decision; receipt is NULL for a home. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt);
 /* Reports the decisions of a plan, except those that are postponed and may be proposed again. The

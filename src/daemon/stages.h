@@ -21,9 +21,6 @@ int nm_tick(struct nm_daemon *daemon);
 
 /* ---- drain.c ---- */
 
-/* Moves assigned threads again that are elsewhere; `done`: moves of this interval. */
-void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, size_t done);
-
 /* Drains the rings into metrics, task table and moves. */
 void nm_drain(struct nm_daemon *daemon);
 
@@ -50,17 +47,20 @@ void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, stru
 
 /* ---- act.c: the configured policy, and moving threads ---- */
 
-/* Plans the proposals of the configured policy. Returns 0. */
+/* Plans the proposals of the configured policy. Returns 0 or a negative errno. */
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /*
- * Carries out a plan, and records and counts its decisions. Threads whose move was refused are left
- * alone for some time. Applied decisions are noted for their verdict; those of policy "auto" belong
- * to a home, which is judged as a whole. Returns a receipt for each decision; the caller frees
- * them.
+ * Carries out a plan, and counts its decisions, except those that are postponed. Threads whose move
+ * was refused are left alone for some time. Applied decisions are noted for their verdict; those of
+ * policy "auto" belong to a home, which is judged as a whole. Returns a receipt for each decision,
+ * for nm_report_plan(); the caller frees them.
  */
 struct nm_receipt *nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_plan *plan);
+
+/* Moves assigned threads again that are elsewhere; `done`: moves of this interval. */
+void nm_act_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, size_t done);
 
 /* Returns what moving pages uses, as of this interval; snapshot: NULL between ticks. */
 struct nm_page_stage_input nm_page_input(struct nm_daemon *daemon,

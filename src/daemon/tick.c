@@ -52,8 +52,6 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
  * that has stopped. */
 #define LATENCY_MEMORY_INTERVALS 60
 
-/* ---- policy and plan ---- */
-
 /* ---- the tick ---- */
 
 static void report_bar(struct nm_daemon *daemon)

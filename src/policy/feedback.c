@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "numa-migrd/snapshot.h"
+#include "performance_change.h"
 #include "policy/judge.h"
 #include "policy/placement.h"
-#include "numa-migrd/snapshot.h"
 
 /* A relative change of the number of active threads above this value postpones the verdict. */
 #define ACTIVE_CHANGE_MAX 0.25
@@ -16,227 +17,11 @@
 /* A verdict does not call a smaller rise a gain, even if there was no noise before. */
 #define GAIN_MIN 0.01
 
-#define SPREAD_CHANGES 32
-
-struct spread {
-	double changes[SPREAD_CHANGES]; /* |ln ratio| between consecutive intervals, newest
-					 * last */
-	unsigned count;
-};
-#define CHANGES_MIN 3
-#define UNKNOWN_SIGMA 0.05
-#define FEW_CHANGES 8.0
-/* Ratio of the standard deviation of a normal distribution to the median of its absolute values. */
-#define SIGMA_BY_MEDIAN 1.4826
-
-/* ---- P in two intervals ---- */
-
-/* P of a thread in one interval. */
-struct reading {
-	uint32_t tid, pid;
-	uint64_t start_ticks, adopted_ns, domain;
-	double performance;
-};
-
-/* The measured threads of one interval, ascending tid. */
-struct readings {
-	struct reading *items;
-	size_t count;
-	bool by_locality;
-	enum nm_performance performance; /* readings with another meaning of P cannot be compared */
-};
-
-/* A process in two intervals: sums of P over the threads measured in both. */
-struct process_change {
-	uint32_t pid;
-	uint32_t first; /* index of its first thread, so that sums have the same order on any
-			 * machine */
-	uint64_t domain;
-	double before, after;
-};
-
-struct process_changes {
-	struct process_change *items; /* ascending pid */
-	size_t count;
-};
-
-static void readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			  struct readings *ret)
-{
-	struct readings readings = {
-		.items = nm_must(calloc(snapshot->measured + 1, sizeof(*readings.items))),
-		.by_locality = snapshot->by_locality,
-		.performance = config->threads.performance,
-	};
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->measured)
-			readings.items[readings.count++] = (struct reading){
-				.tid = thread->tid,
-				.pid = thread->pid,
-				.start_ticks = thread->start_ticks,
-				.adopted_ns = thread->adopted_ns,
-				.domain = snapshot->processes[thread->process].domain,
-				.performance = thread->performance};
-	}
-	*ret = readings;
-}
-
-static void readings_copy(const struct readings *readings, struct readings *ret)
-{
-	struct readings copy = *readings;
-	copy.items = nm_must(calloc(copy.count + 1, sizeof(*copy.items)));
-	if (copy.count > 0)
-		memcpy(copy.items, readings->items, copy.count * sizeof(*copy.items));
-	*ret = copy;
-}
-
-/* Replaces `old`, which is freed, by `fresh`. */
-static void readings_replace(struct readings *old, struct readings *fresh)
-{
-	free(old->items);
-	*old = *fresh;
-	*fresh = (struct readings){0};
-}
-
-static bool is_same(const struct reading *a, const struct reading *b)
-{
-	return a->tid == b->tid && a->pid == b->pid && a->start_ticks == b->start_ticks &&
-	       a->adopted_ns == b->adopted_ns;
-}
-
-/* Lists one change per thread measured in both; those of a process are merged afterwards. */
-static size_t list_common(const struct readings *before, const struct readings *after,
-			  struct process_change *process_changes)
-{
-	size_t count = 0, position = 0;
-	if (before->by_locality != after->by_locality || before->performance != after->performance)
-		return 0;
-	for (size_t i = 0; i < after->count; i++) {
-		const struct reading *reading = &after->items[i];
-		while (position < before->count && before->items[position].tid < reading->tid)
-			position++;
-		if (position == before->count)
-			break;
-		if (is_same(&before->items[position], reading))
-			process_changes[count++] = (struct process_change){
-				.pid = reading->pid,
-				.first = (uint32_t)i,
-				.domain = reading->domain,
-				.before = before->items[position].performance,
-				.after = reading->performance};
-	}
-	return count;
-}
-
-static size_t merge_neighbours(struct process_change *process_changes, size_t count)
-{
-	size_t merged = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (merged > 0 && process_changes[merged - 1].pid == process_changes[i].pid) {
-			process_changes[merged - 1].before += process_changes[i].before;
-			process_changes[merged - 1].after += process_changes[i].after;
-		} else {
-			process_changes[merged++] = process_changes[i];
-		}
-	}
-	return merged;
-}
-
-static int by_pid_and_place(const void *left, const void *right)
-{
-	const struct process_change *a = left, *b = right;
-	int order = nm_compare_u32(left, right);
-	return order ? order : NM_COMPARE(a->first, b->first);
-}
-
-static void process_changes_compare(const struct readings *before, const struct readings *after,
-				    struct process_changes *ret)
-{
-	struct process_change *process_changes =
-		nm_must(calloc(after->count + 1, sizeof(*process_changes)));
-	/* Threads of a process mostly have consecutive ids, so that there is little to sort. */
-	size_t count =
-		merge_neighbours(process_changes, list_common(before, after, process_changes));
-	qsort(process_changes, count, sizeof(*process_changes), by_pid_and_place);
-	ret->count = merge_neighbours(process_changes, count);
-	ret->items = process_changes;
-}
-
-static void process_changes_clear(struct process_changes *process_changes)
-{
-	free(process_changes->items);
-	*process_changes = (struct process_changes){0};
-}
-
-/* Returns NULL if no thread of the process was measured in both. */
-static const struct process_change *process_change_of(const struct process_changes *process_changes,
-						      uint32_t pid)
-{
-	const struct process_change key = {.pid = pid};
-	if (process_changes->count == 0)
-		return NULL;
-	return bsearch(&key, process_changes->items, process_changes->count, sizeof(key),
-		       nm_compare_u32);
-}
-
-/* Returns the sum over all processes; its pid is 0. */
-static struct process_change process_changes_sum(const struct process_changes *process_changes)
-{
-	struct process_change sum = {0};
-	for (size_t i = 0; i < process_changes->count; i++) {
-		sum.before += process_changes->items[i].before;
-		sum.after += process_changes->items[i].after;
-	}
-	return sum;
-}
-
-/* ---- variation without moves ---- */
-
-/* Adds the change from `before` to `after`. Sums of P that are not positive are ignored. */
-static void spread_add(struct spread *spread, double before, double after)
-{
-	if (!(before > 0) || !(after > 0))
-		return;
-	if (spread->count == SPREAD_CHANGES)
-		memmove(spread->changes, spread->changes + 1,
-			(SPREAD_CHANGES - 1) * sizeof(spread->changes[0]));
-	else
-		spread->count++;
-	spread->changes[spread->count - 1] = fabs(log(after / before));
-}
-
-static int compare_changes(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-	return NM_COMPARE(*a, *b);
-}
-
-/*
- * Returns the spread as a standard deviation, from the median, so that a single phase change does
- * not affect the next verdicts. With few changes it is widened by 1 + 8/count, to at most twice its
- * value or 0.05, because the median of few values is often much too small (of 8 normal changes, one
- * in 70 exceeds 3 sigmas without the widening, and none in 1000 with it). With fewer than three
- * changes it is 0.05.
- */
-static double spread_sigma(const struct spread *spread)
-{
-	double sorted[SPREAD_CHANGES];
-	unsigned count = spread->count;
-	if (count < CHANGES_MIN)
-		return UNKNOWN_SIGMA;
-	memcpy(sorted, spread->changes, count * sizeof(sorted[0]));
-	qsort(sorted, count, sizeof(sorted[0]), compare_changes);
-	double median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-	double sigma = SIGMA_BY_MEDIAN * median;
-	return fmin(sigma * (1 + FEW_CHANGES / count), fmax(2 * sigma, UNKNOWN_SIGMA));
-}
-
 /* ---- equation 4 ---- */
 
 /* The history of a process, or of all of them together. */
 struct history {
-	struct spread spread;
+	struct nm_spread spread;
 	double log_losses, losses_variance; /* of moves accepted since its last gain */
 	uint64_t disturbed; /* the last call after which its threads or pages were moved */
 };
@@ -248,8 +33,8 @@ struct move {
 };
 
 struct nm_feedback {
-	struct readings last; /* of the last call */
-	struct readings base; /* when the moves to be judged were decided */
+	struct nm_readings last; /* of the last call */
+	struct nm_readings base; /* when the moves to be judged were decided */
 	size_t active_base;
 	struct move *moves;
 	size_t nr_moves, move_capacity;
@@ -288,20 +73,21 @@ void nm_feedback_free(struct nm_feedback *feedback)
 }
 
 static void update_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-			  const struct readings *now)
+			  const struct nm_readings *now)
 {
-	nm_auto(process_changes_clear) struct process_changes process_changes = {0};
-	process_changes_compare(&feedback->last, now, &process_changes);
+	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
+	nm_process_changes_compare(&feedback->last, now, &process_changes);
 	nm_column_follow_processes(&feedback->histories, snapshot);
 	for (size_t i = 0; i < process_changes.count; i++) {
-		const struct process_change *process_change = &process_changes.items[i];
+		const struct nm_process_change *process_change = &process_changes.items[i];
 		struct history *history = nm_column_find(&feedback->histories, process_change->pid);
 		if (history && history->disturbed < feedback->call)
-			spread_add(&history->spread, process_change->before, process_change->after);
+			nm_spread_add(&history->spread, process_change->before,
+				      process_change->after);
 	}
-	struct process_change sum = process_changes_sum(&process_changes);
+	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
 	if (feedback->all.disturbed < feedback->call)
-		spread_add(&feedback->all.spread, sum.before, sum.after);
+		nm_spread_add(&feedback->all.spread, sum.before, sum.after);
 }
 
 /* A process whose threads were moved; with feedback = "global", all processes together. */
@@ -320,12 +106,12 @@ struct scopes {
 };
 
 static struct scope scope_of(struct history *history, uint32_t pid,
-			     const struct process_change *process_change)
+			     const struct nm_process_change *process_change)
 {
 	struct scope scope = {.history = history,
 			      .pid = pid,
 			      .log = NAN,
-			      .sigma = spread_sigma(&history->spread)};
+			      .sigma = nm_spread_sigma(&history->spread)};
 	if (process_change && process_change->before > 0)
 		scope.log = log(process_change->after / process_change->before);
 	return scope;
@@ -452,14 +238,14 @@ static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
 }
 
 static void judge_moves(struct nm_feedback *feedback, const struct nm_config *config,
-			const struct readings *now, struct nm_feedback_result *result)
+			const struct nm_readings *now, struct nm_feedback_result *result)
 {
-	nm_auto(process_changes_clear) struct process_changes process_changes = {0};
+	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	struct scopes scopes = {
 		.items = nm_must(calloc(feedback->nr_moves + 1, sizeof(*scopes.items))),
 		.global = config->rules.feedback == NM_FEEDBACK_GLOBAL};
-	process_changes_compare(&feedback->base, now, &process_changes);
-	struct process_change sum = process_changes_sum(&process_changes);
+	nm_process_changes_compare(&feedback->base, now, &process_changes);
+	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
 	if (scopes.global)
 		scopes.items[scopes.count++] = scope_of(&feedback->all, 0, &sum);
 	for (size_t i = 0; !scopes.global && i < feedback->nr_moves; i++) {
@@ -467,7 +253,7 @@ static void judge_moves(struct nm_feedback *feedback, const struct nm_config *co
 		struct history *history = nm_column_find(&feedback->histories, pid);
 		if (history && !has_scope(&scopes, pid))
 			scopes.items[scopes.count++] =
-				scope_of(history, pid, process_change_of(&process_changes, pid));
+				scope_of(history, pid, nm_process_change_of(&process_changes, pid));
 	}
 	result->outcome = judge_decisions(feedback, config, &scopes, result);
 	free(scopes.items);
@@ -493,7 +279,7 @@ double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct n
 }
 
 static void judge_and_update(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-			     const struct nm_config *config, const struct readings *now,
+			     const struct nm_config *config, const struct nm_readings *now,
 			     struct nm_feedback_result *result)
 {
 	/* Only an interval with measured threads determines the meaning of P. */
@@ -537,10 +323,10 @@ void nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *s
 		.before = NAN,
 		.after = NAN,
 	};
-	struct readings now = {0};
-	readings_take(snapshot, config, &now);
+	struct nm_readings now = {0};
+	nm_readings_take(snapshot, config, &now);
 	judge_and_update(feedback, snapshot, config, &now, &result);
-	readings_replace(&feedback->last, &now);
+	nm_readings_replace(&feedback->last, &now);
 	feedback->call++;
 	/* The judgement ends; its arrays stay valid for the result. */
 	if (result.outcome != NM_FEEDBACK_POSTPONED)
@@ -565,9 +351,9 @@ void nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *s
 	if (rollback)
 		return;
 	if (count == 0) { /* the readings of this tick are the baseline of its moves */
-		struct readings base;
-		readings_copy(&feedback->last, &base);
-		readings_replace(&feedback->base, &base);
+		struct nm_readings base;
+		nm_readings_copy(&feedback->last, &base);
+		nm_readings_replace(&feedback->base, &base);
 		feedback->active_base = snapshot->active;
 	}
 	NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
@@ -584,7 +370,7 @@ void nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *s
 struct nm_baseline {
 	uint32_t pid;
 	uint64_t call;
-	struct readings readings; /* of all processes */
+	struct nm_readings readings; /* of all processes */
 };
 
 void nm_baseline_free(struct nm_baseline *baseline)
@@ -600,7 +386,7 @@ void nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
 {
 	nm_auto(nm_baseline_freep) struct nm_baseline *baseline =
 		nm_must(calloc(1, sizeof(*baseline)));
-	readings_copy(&feedback->last, &baseline->readings);
+	nm_readings_copy(&feedback->last, &baseline->readings);
 	baseline->pid = pid;
 	baseline->call = feedback->call;
 	*ret = NM_TAKE(baseline);
@@ -610,19 +396,19 @@ void nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
  * baseline: a change that all have in common is not caused by the move. */
 static void compare_with_others(const struct nm_feedback *feedback,
 				const struct nm_baseline *baseline,
-				const struct process_changes *changes, struct scope *scope)
+				const struct nm_process_changes *changes, struct scope *scope)
 {
 	nm_autofree struct nm_place_change *others =
 		nm_must(calloc(changes->count + 1, sizeof(*others)));
 	double variance = 0;
 	size_t count = 0;
 	for (size_t i = 0; i < changes->count; i++) {
-		const struct process_change *one = &changes->items[i];
+		const struct nm_process_change *one = &changes->items[i];
 		const struct history *history = nm_column_find(&feedback->histories, one->pid);
 		if (one->pid == baseline->pid || !history || history->disturbed >= baseline->call ||
 		    !(one->before > 0 && one->after > 0))
 			continue;
-		variance += pow(spread_sigma(&history->spread), 2);
+		variance += pow(nm_spread_sigma(&history->spread), 2);
 		others[count++] = (struct nm_place_change){one->domain, one->after / one->before};
 	}
 	if (count < OTHERS_MIN)
@@ -634,12 +420,12 @@ static void compare_with_others(const struct nm_feedback *feedback,
 void nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
 			 const struct nm_config *config, struct nm_feedback_change *ret)
 {
-	nm_auto(process_changes_clear) struct process_changes process_changes = {0};
+	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	struct nm_feedback_change change = {
 		.before = NAN, .after = NAN, .figure = NAN, .noise = NAN};
-	process_changes_compare(&baseline->readings, &feedback->last, &process_changes);
-	const struct process_change *process_change =
-		process_change_of(&process_changes, baseline->pid);
+	nm_process_changes_compare(&baseline->readings, &feedback->last, &process_changes);
+	const struct nm_process_change *process_change =
+		nm_process_change_of(&process_changes, baseline->pid);
 	struct history *history = nm_column_find(&feedback->histories, baseline->pid);
 	if (process_change && history && process_change->before > 0) {
 		struct scope scope = scope_of(history, baseline->pid, process_change);

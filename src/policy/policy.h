@@ -22,8 +22,8 @@ struct nm_record;
 
 /*
  * Returns P of the thread when it last ran on the node, at most record_age intervals before
- * the snapshot's (0: no limit); NaN if there is none. `thread` is an index into the snapshot of the
- * last update.
+ * the snapshot's (0: no limit); NaN if there is none. `thread` is an index into the snapshot
+ * that the record last followed.
  */
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node);
@@ -335,20 +335,20 @@ void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 /*
  * Computes a placement of the snapshot's threads, for each of which `graph` has one vertex in the
  * same order, and proposes moves if it saves enough. Threads that may not be moved now keep their
- * place, and the others are placed around them. Returns 0, also if there is nothing to propose.
+ * place, and the others are placed around them. Returns 0, also if there is nothing to propose, or
+ * a negative errno.
  */
 int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    const struct nm_affinity_graph *graph, uint32_t seed, struct nm_proposals *ret);
 
 /*
  * The second half of nm_kmaf_propose(): turns the nodes of a placement into moves, in an order in
- * which no node has to hold more threads than it can:
+ * which no node has to hold more threads than it can: two threads that swap places, or one that
+ * moves to a CPU that is free or that an earlier proposal frees. If nodes are full, cycles of
+ * moves, each to the CPU that the next one leaves: single proposals one after another, the whole
+ * cycle or none.
  *
- * *   - two threads that swap places, or one that moves to a CPU that is free or that an earlier
- * proposal frees; - if nodes are full, cycles of moves, each to the CPU that the next one leaves:
- * single proposals one after another, the whole cycle or none.
- *
- * * Moves that do not bring communicating threads nearer are omitted. With NM_GATE_BENEFIT all
+ * Moves that do not bring communicating threads nearer are omitted. With NM_GATE_BENEFIT all
  * moves are omitted unless the distance saved exceeds chance by gate_sigmas. There are at most
  * moves_per_interval moves, and none if the placement saves too little.
  */
@@ -405,7 +405,7 @@ struct nm_policy_ops {
 	struct nm_criterion judged_by[NM_CRITERIA_MOST];
 	bool rolls_back; /* for performance also without rules.rollback */
 	/* Any of these may be NULL. `state` belongs to the policy and lasts from interval to
-	 * interval. */
+	 * interval; close() gets no NULL. */
 	void *(*open)(const struct nm_topology *topology, double page_bytes);
 	void (*close)(void *state);
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */

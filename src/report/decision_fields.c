@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a decision in the journal (numa-migrd-journal(7)). */
+/* The fields of a decision in the journal (numa-migrd-journal(7)); decision.c adds those of a
+ * refusal. */
 #include <math.h>
 #include <stdio.h>
 

@@ -320,9 +320,10 @@ int nm_tasks_update(struct nm_task_table *tasks, const struct nm_sampled_thread 
 enum role { NOT_MANAGED, WATCHED, MOVED };
 
 /*
- * Threads are watched that are never moved themselves: those whose owner has them only observed,
- * and those beside threads of a process that policy "auto" may place, whose CPUs and memory they
- * use. Memory also follows a thread that its owner has pinned.
+ * Threads are watched that are never moved themselves: those of processes that are only observed,
+ * by their owner or for the control group, and those beside threads of a process that policy "auto"
+ * may place, whose CPUs and memory they use. Memory also follows a thread that its owner has
+ * pinned.
  */
 static enum role role_of(const struct nm_task_table *tasks, const struct nm_task_thread *thread)
 {

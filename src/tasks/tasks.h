@@ -272,8 +272,8 @@ void nm_tasks_ask_programs(struct nm_task_table *tasks, uint64_t now_ns);
 /*
  * Returns the managed threads in ascending tid order. Threads of observed processes are included
  * but permanently barred from moves; so are pinned threads, if pages.policy is not "none", and with
- * policy "auto" all threads of a process of which some are managed, except kernel threads. Valid
- * until the next call on the table.
+ * policy "auto" the pinned, realtime and foreign threads of a process of which some are managed.
+ * Valid until the next call on the table.
  */
 size_t nm_tasks_managed(struct nm_task_table *tasks, const struct nm_managed_thread **ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every call of a whole life fails with each plausible error, once and permanently. No data is lost
- * and no resources leak; the outcome is one of ordeal_cases.h, and docs/failures.md has its rows:
- * test_ordeal_calls --print > docs/failures.md. The name of an operation as argument selects only
+ * and no resources leak; the outcome is one of ordeal_cases.h, and docs/failures.md has its rows,
+ * as test_ordeal_calls --print shows them. The name of an operation as argument selects only
  * that one, and 2/3 the second of three parts.
  */
 #include "../support/test.h"
@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 	bool print = argc > 1 && strcmp(argv[1], "--print") == 0;
 	if (argc > 1 && !print && sscanf(argv[1], "%u/%u", &part, &parts) != 2)
 		only = argv[1];
+	assert_true(parts > 0);
 	int r = print ? print_document() : RUN_REGISTERED(NULL, NULL);
 	sweep_end();
 	return r;
