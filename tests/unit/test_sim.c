@@ -3,7 +3,7 @@
  * The physics of the model: invariants of any placement.
  *
  *	machine ring-4x10; regular 2 2; odd	a built-in machine, or nodes and CPUs
- *	program stream 10			of a user of its own, with so many threads
+ *	program stream 10			of a user of its own, with ten threads
  *	set giga = 20; set placement = direct	of the program and the user added last
  *	begin 4; begin 4 balancing		a model with this seed, from the start
  *	steps 50; finish

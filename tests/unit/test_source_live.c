@@ -37,7 +37,7 @@ static struct {
 	int cpu; /* sampled; the threads of the tests stay on it */
 } live;
 
-/* What a thread or process does on the sampled CPU, and what was seen of it. */
+/* The acts of a thread or process on the sampled CPU, and their traces. */
 static struct {
 	uint32_t pid, tid;
 	void (*act)(void);
