@@ -239,6 +239,7 @@ QUANTITY(local_share, local_share())
 QUANTITY(nodes_seen, nodes_seen)
 QUANTITY(ran_without, ran_without)
 QUANTITY(bytes_per_ns, sum_threads(rate_of))
+QUANTITY(rate, nm_sim_thread(sim, U(0)).bytes_per_ns)
 QUANTITY(done_giga, sum_threads(work_of))
 QUANTITY(unserved, sum_threads(unserved_of))
 QUANTITY(bandwidth, machine->node_bytes_per_ns[U(0)])
@@ -297,6 +298,12 @@ TEST(test_bandwidth_is_never_exceeded)
 SCRIPT(test_bandwidth_is_used,
        "program stream 10; set misses = 100; set placement = direct; set memory = node1; begin 1",
        "steps 50; keep full = bandwidth node1; bytes_per_ns > full*0.9")
+
+/* Below the limit, too, a controller in use lets a thread wait. */
+SCRIPT(test_a_busy_controller_is_waited_for,
+       "program table 1; set giga = 1e5; set placement = direct; set memory = node1; begin 1",
+       "steps 50; keep alone = rate 0; program stream 3; set giga = 1e5; set placement = direct",
+       "set memory = node1; begin 1; steps 50; most_node_use < 0.9; rate 0 < alone*0.95")
 
 #define SERVED(by)                                                                                 \
 	"machine ring-4x10; program stencil 13; keep own = private_part; set shared_part = 0.3; "  \
