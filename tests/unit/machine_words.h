@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words of script.h for proposals of a lottery on the machine of interval.h. The test defines
- * propose_with(). Threads are numbered in the order in which they were added:
+ * The words of script.h for proposals of a lottery, beside those of snapshot_words.h. The test
+ * defines propose_with().
  *
- *	machine 4 2; machine 2 2 2	nodes, CPUs of each, siblings of a core
- *	thread 10 cpu0 node2		of a process, with its memory on a node; node-: no accesses
- *	touch 0 node1 150; allow 0 0-3	its accesses; its affinity
  *	fill 0-7			unmanaged load of CPUs
  *	count = 1; still		the number of proposals of the next interval; none
  */
 #ifndef NM_TEST_MACHINE_WORDS_H
 #define NM_TEST_MACHINE_WORDS_H
 
-#include "../support/interval.h"
+#include "snapshot_words.h"
 
-#include "../support/script.h"
-
-static struct machine *machine;
 static struct nm_proposals proposals;
 static struct nm_rng rng;
 
@@ -25,26 +19,20 @@ static void propose_with(const struct nm_snapshot *snapshot);
 /* Four nodes of two CPUs. */
 static inline int open_machine(void **state)
 {
-	(void)state;
-	machine = machine_new(4, 2);
 	nm_rng_seed(&rng, 42);
-	return 0;
+	return open_snapshot(state);
 }
 
 static inline int close_machine(void **state)
 {
-	(void)state;
 	nm_proposals_clear(&proposals);
-	machine_free(machine);
-	return 0;
+	return close_snapshot(state);
 }
 
 static inline const struct nm_proposal *propose(void)
 {
-	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-	assert_non_null(snapshot);
 	nm_proposals_clear(&proposals);
-	propose_with(snapshot);
+	propose_with(take());
 	return proposals.items;
 }
 
@@ -52,12 +40,6 @@ static inline size_t count_proposals(void)
 {
 	(void)propose();
 	return proposals.count;
-}
-
-WORD(machine)
-{
-	machine_free(machine);
-	machine = machine_of_size(U(0), U(1), step->nr_numbers > 2 ? U(2) : 1, 64);
 }
 
 WORD(fill)
@@ -86,12 +68,7 @@ static inline bool is_exchange(void)
 	       moves[1].cpu_to == moves[0].cpu_from && moves[0].thread != moves[1].thread;
 }
 
-ACTION(thread, machine_thread(machine, U(0), (int)N(1), step->nr_numbers > 2 ? (int)N(2) : -1))
-ACTION(touch, machine_touch(machine, U(0), U(1), N(2)))
-ACTION(allow, machine_allow(machine, U(0), step->word[1]))
 ACTION(perform, machine_perform(machine, U(0), 1e9, 1e9, N(1), 200))
-ACTION(run_on, machine_run_on(machine, U(0), (int)N(1)))
-ACTION(paper, machine_paper(&machine->config))
 ACTION(other_user, machine_process(machine, U(0))->uid = 1001)
 ACTION(memory_only, machine_take_cpus(machine, U(0), U(1)))
 QUANTITY(count, count_proposals())
@@ -109,10 +86,6 @@ QUANTITY(for_node, first()->tickets.preferred)
 QUANTITY(for_partner, first()->tickets.partner)
 QUANTITY(gain, first()->gain)
 QUANTITY(draw, first()->draw)
-KNOB(busy, machine->busy[U(0)])
-KNOB(run_share, machine->sampled[U(0)].stats.run_share)
-KNOB(access_total, machine->sampled[U(0)].stats.access_total)
-KNOB(main_node_share, machine->sampled[U(0)].stats.main_node_share)
 KNOB(backoff_until, machine->managed[U(0)].backoff_until)
 KNOB(page_policy, machine->config.pages.policy)
 NAMES(page_policy, {"none", NM_PAGES_NONE}, {"exclusivity", NM_PAGES_EXCLUSIVITY})

@@ -1,130 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 #define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define TEAR_DOWN close_snapshot
 #include "../support/test.h"
 
 #include "../support/gate.h"
-#include "../support/interval.h"
-
-static struct machine *machine;
-static struct nm_snapshot *snapshot;
+#include "snapshot_words.h"
 
 /* Thread 0 on node 0 with (20, 60, 20, 0) accesses, thread 1 on node 1 with all 100 on it. */
 static int set_up(void **state)
 {
-	(void)state;
-	machine = machine_new(4, 2);
-	machine_thread(machine, 10, 0, -1);
-	machine_touch(machine, 0, 0, 20);
-	machine_touch(machine, 0, 1, 60);
-	machine_touch(machine, 0, 2, 20);
-	machine_thread(machine, 10, 2, 1);
-	snapshot = NULL;
+	(void)open_snapshot(state);
+	run_script((const char *const[]){"thread 10 cpu0; touch 0 node0 20; touch 0 node1 60",
+					 "touch 0 node2 20; thread 10 cpu2 node1", NULL});
 	return 0;
 }
 
-static int tear_down(void **state)
+/* away: thread 0 to node 1; level: to node 2; both: a swap of the threads */
+static const struct moves {
+	const char *name;
+	struct nm_move moves[2];
+	size_t count;
+} all_moves[] = {
+	{"away", {{.thread = 0, .node_from = 0, .node_to = 1}}, 1},
+	{"level", {{.thread = 0, .node_from = 0, .node_to = 2}}, 1},
+	{"both",
+	 {{.thread = 0, .node_from = 0, .node_to = 1}, {.thread = 1, .node_from = 1, .node_to = 0}},
+	 2},
+};
+
+static const struct moves *moves_of(const struct step *step)
 {
-	(void)state;
-	nm_snapshot_free(snapshot);
-	machine_free(machine);
-	return 0;
+	EACH_ROW(row, all_moves)
+	if (step_has(step, row->name))
+		return row;
+	script_fail(step, "no such moves");
 }
 
-static void take(void)
-{
-	nm_snapshot_free(snapshot);
-	snapshot = machine_snapshot(machine);
-	assert_non_null(snapshot);
-}
+QUANTITY(gain, nm_gate_gain(take(), moves_of(step)->moves, moves_of(step)->count))
 
-static const struct nm_move away = {.thread = 0, .node_from = 0, .node_to = 1};
-static const struct nm_move both[] = {{.thread = 0, .node_from = 0, .node_to = 1},
-				      {.thread = 1, .node_from = 1, .node_to = 0}};
+/* accepts away 0.05 0 = 1: with this margin and number of standard deviations */
+QUANTITY(accepts, moves_pass_gate(take(), moves_of(step)->moves, moves_of(step)->count, N(0), N(1)))
 
-TEST(gain_is_the_rise_as_a_share_of_all_accesses)
-{
-	take();
-	assert_true(nm_gate_gain(snapshot, &away, 1) == 0.4);
-	assert_true(nm_gate_gain(snapshot, both, 2) == -0.3);
-}
+/* surplus 0 node0 node1 0.25 3 = 10: of the thread, from and to, with margin and deviations */
+QUANTITY(surplus,
+	 nm_surplus_of(machine->topology, &take()->threads[U(0)], (int)N(1), (int)N(2), N(3), N(4)))
+KNOB(samples, machine->sampled[U(0)].stats.access_samples)
 
-TEST(equal_nodes_gain_nothing)
-{
-	take();
-	const struct nm_move move = {.thread = 0, .node_from = 0, .node_to = 2};
-	assert_true(nm_gate_gain(snapshot, &move, 1) == 0);
-	assert_false(moves_pass_gate(snapshot, &move, 1, 0, 0));
-	assert_true(moves_pass_gate(snapshot, &away, 1, 0, 0));
-}
+SCRIPT(gain_is_the_rise_as_a_share_of_all_accesses, "gain away = 0.4; gain both = -0.3")
 
-TEST(a_gain_equal_to_the_margin_is_rejected)
-{
-	take();
-	assert_true(moves_pass_gate(snapshot, &away, 1, 0.375, 0));
-	assert_false(moves_pass_gate(snapshot, &away, 1, 0.4, 0));
-	assert_false(moves_pass_gate(snapshot, both, 2, 0, 0));
-}
+SCRIPT(equal_nodes_gain_nothing, "gain level = 0; accepts level 0 0 = 0; accepts away 0 0 = 1")
 
-TEST(a_swap_counts_tickets_of_both_threads)
-{
-	machine_touch(machine, 1, 1, 30);
-	take();
-	assert_true(moves_pass_gate(snapshot, both, 2, 0.05, 0));
-	machine_touch(machine, 1, 1, 35);
-	take();
-	assert_false(moves_pass_gate(snapshot, both, 2, 0.05, 0));
-}
+SCRIPT(a_gain_equal_to_the_margin_is_rejected,
+       "accepts away 0.375 0 = 1; accepts away 0.4 0 = 0; accepts both 0 0 = 0")
 
-TEST(unknown_accesses_justify_no_move)
-{
-	for (unsigned k = 0; k < 4; k++)
-		machine->accesses[k] = NAN;
-	machine->sampled[0].stats.access_total = NAN;
-	take();
-	assert_true(isnan(nm_gate_gain(snapshot, &away, 1)));
-	assert_false(moves_pass_gate(snapshot, &away, 1, 0, 0));
-	assert_true(nm_gate_gain(snapshot, both, 2) == -1);
-}
+SCRIPT(a_swap_counts_tickets_of_both_threads,
+       "touch 1 node1 30; accepts both 0.05 0 = 1; touch 1 node1 35; accepts both 0.05 0 = 0")
 
-TEST(surplus_is_the_gain_beyond_the_margin)
-{
-	take();
-	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[0], 0, 1, 0, 0) == 40);
-	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[0], 0, 1, 0.25, 0) == 15);
-	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[1], 1, 0, 0.25, 0) == -125);
-}
+SCRIPT(unknown_accesses_justify_no_move,
+       "touch 0 node0 nan; touch 0 node1 nan; touch 0 node2 nan; touch 0 node3 nan",
+       "gain away = nan; accepts away 0 0 = 0; gain both = -1")
 
-/* 40 of 100 samples more there than here; the standard deviation is √(70 + 30) = 10. */
-TEST(a_gain_must_exceed_chance)
-{
-	struct nm_snap_thread thread = {.stats.accesses = (double[]){30, 70, 0, 0},
-					.stats.access_total = 100,
-					.stats.access_samples = 100};
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 10);
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 5) < 0);
-	/* The same from 25 % of the samples, each of which represents four accesses: √(100 × 4). */
-	thread.stats.access_samples = 25;
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 1) == 20);
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) < 0);
-	thread.stats.access_samples = 0;
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 40);
-}
+SCRIPT(surplus_is_the_gain_beyond_the_margin,
+       "surplus 0 node0 node1 0 0 = 40; surplus 0 node0 node1 0.25 0 = 15",
+       "surplus 1 node1 node0 0.25 0 = -125")
+
+/* 40 of 100 samples more there than here; the standard deviation is √(70 + 30) = 10. The same from
+ * 25 % of the samples, each of which represents four accesses: √(100 × 4). */
+SCRIPT(a_gain_must_exceed_chance, "touch 0 node0 30; touch 0 node1 70; touch 0 node2 0",
+       "surplus 0 node0 node1 0 3 = 10; surplus 0 node0 node1 0 5 < 0",
+       "set samples 0 = 25; surplus 0 node0 node1 0 1 = 20; surplus 0 node0 node1 0 3 < 0",
+       "set samples 0 = 0; surplus 0 node0 node1 0 3 = 40")
 
 /* Two hops from its memory, on a ring: one hop is half of the way. */
-TEST(a_hop_towards_a_full_node_counts)
-{
-	static const unsigned ring[4][4] = {
-		{10, 20, 30, 20}, {20, 10, 20, 30}, {30, 20, 10, 20}, {20, 30, 20, 10}};
-	struct nm_snap_thread thread = {.stats.accesses = (double[]){0, 0, 100, 0},
-					.stats.access_total = 100,
-					.stats.access_samples = 100};
-	for (unsigned k = 0; k < 16; k++)
-		machine->topology->distance[k] = ring[k / 4][k % 4];
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 0) == 100);
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 2, 0, 0) == 200);
-	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 70);
-	assert_true(nm_surplus_of(machine->topology, &thread, 1, 0, 0, 0) == -100);
-}
+SCRIPT(a_hop_towards_a_full_node_counts,
+       "distance 0 2 30; distance 1 3 30; touch 0 node0 0; touch 0 node1 0; touch 0 node2 100",
+       "surplus 0 node0 node1 0 0 = 100; surplus 0 node0 node2 0 0 = 200",
+       "surplus 0 node0 node1 0 3 = 70; surplus 0 node1 node0 0 0 = -100")
 
 RUN_TESTS()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Accesses without a physical address: page nodes are queried in batches and cached for a while. */
-#define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define SET_UP open_words
+#define TEAR_DOWN close_words
 #include "../support/test.h"
 
 #include <stdint.h>
@@ -9,22 +9,65 @@
 #include <sys/mman.h>
 
 #include "../support/live_calls.h"
-#include "../support/source_fixture.h"
+#include "source_words.h"
 
-#define NODE(n) ((uint64_t)(n) << 32)
-#define NOWHERE (1ULL << 40)
+/* ---- words ---- */
 
-struct homes_seen {
-	unsigned samples, of_node[3]; /* unknown, node 0, node 1 */
-};
-
-static void see(void *context, struct nm_sample *sample)
+static int close_words(void **state)
 {
-	struct homes_seen *seen = context;
+	fake_asked.hangs = false;
+	return tear_down(state);
+}
 
-	seen->samples++;
+static void put(uint32_t pid, uint32_t tid, uint64_t node, uint64_t offset, uint64_t physical)
+{
+	struct record_ring ring = fake_ring(f->fake, 0);
+	record_fault(&ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), pid, tid, 1,
+		     (node << 32) + offset, physical);
+	fake_publish(f->fake, 0, &ring);
+}
+
+/* put 10 12 node1 8K: an access of process 10 by thread 12 to the byte at 8 KiB of node 1; the
+ * number after it is its physical address; node256 is none */
+ACTION(put, put(U(0), U(1), U(2), U(3), step->nr_numbers > 4 ? U(4) : 0))
+
+/* put_many 60 3 0-1: 60 accesses by three processes to nodes 0 and 1 in turn */
+WORD(put_many)
+{
+	for (uint32_t i = 0; i < U(0); i++)
+		put(10 + i % U(1), 10 + i % U(1), U(2) + i % (U(3) - U(2) + 1), (i + 1) * 4096, 0);
+}
+
+WORD(exit)
+{
+	struct record_ring ring = fake_ring(f->fake, 0);
+	record_fork_exit(&ring, false, (const uint32_t[]){U(0), 1, U(1), 1}, 2);
+	fake_publish(f->fake, 0, &ring);
+}
+
+WORD(exec)
+{
+	struct record_ring ring = fake_ring(f->fake, 0);
+	record_comm(&ring, true, U(0), U(0), "next", 2);
+	fake_publish(f->fake, 0, &ring);
+}
+
+/* When nodes go offline or online, the others get new indices. */
+WORD(renumber)
+{
+	struct nm_topology *other = machine_topology(2, CPUS);
+	for (unsigned i = 0; i < other->nr_nodes; i++)
+		other->nodes[i].os_id = i + 1;
+	nm_source_retarget(f->source, other);
+	nm_topology_free(f->topology);
+	f->topology = other;
+}
+
+static void see_home(void *context, struct nm_sample *sample)
+{
+	unsigned *homes = context;
 	assert_in_range(sample->page_node, 0, 2);
-	seen->of_node[sample->page_node]++;
+	homes[sample->page_node]++;
 }
 
 static void see_nothing(void *context, const struct nm_task_event *event)
@@ -32,204 +75,71 @@ static void see_nothing(void *context, const struct nm_task_event *event)
 	(void)context, (void)event;
 }
 
-static void put(struct fixture *f, struct record_ring *ring, uint32_t pid, uint64_t address,
-		uint64_t physical)
+/* How many samples are delivered: of an unknown node, of node 0, of node 1. */
+static const char *drain_homes(void)
 {
-	record_fault(ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), pid, pid, 1, address, physical);
-}
-
-static void put_of(struct fixture *f, struct record_ring *ring, uint32_t pid, uint32_t tid,
-		   uint64_t address)
-{
-	record_fault(ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), pid, tid, 1, address, 0);
-}
-
-static struct homes_seen drain_ring(struct fixture *f, const struct record_ring *ring)
-{
-	struct homes_seen seen = {0};
+	static char text[64];
+	unsigned homes[3] = {0};
 	const struct nm_sample_sink sink = {
-		.context = &seen, .on_sample = see, .on_task = see_nothing};
-
-	fake_publish(f->fake, 0, ring);
+		.context = homes, .on_sample = see_home, .on_task = see_nothing};
 	nm_source_drain(f->source, &sink);
-	return seen;
+	snprintf(text, sizeof(text), "%u %u %u", homes[0], homes[1], homes[2]);
+	return text;
 }
 
-TEST(known_addresses_are_not_asked_about)
-{
-	struct fixture *f = *state;
+TEXT(drained, drain_homes())
+KNOB(hangs, fake_asked.hangs)
+KNOB(where_error, f->fake->where_error)
+QUANTITY(questions, f->fake->questions)
+QUANTITY(unanswered, fake_asked.open)
 
-	open_source(f);
-	struct record_ring ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0x2000);
-	put(f, &ring, 10, 0, 0);
-	put(f, &ring, 0, NODE(1), 0);
-	struct homes_seen seen = drain_ring(f, &ring);
-	assert_int_equal(seen.samples, 3);
-	assert_int_equal(seen.of_node[0], 3);
-	assert_int_equal(f->fake->questions, 0);
-}
+/* ---- queries ---- */
 
-TEST(queries_are_grouped_by_process)
-{
-	struct fixture *f = *state;
+SCRIPT(known_addresses_are_not_asked_about,
+       "open; put 10 10 node1 4K 8K; put 10 10 node0 0; put 0 0 node1 0; drained = 3 0 0",
+       "questions = 0")
 
-	open_source(f);
-	struct record_ring ring = fake_ring(f->fake, 0);
-	for (unsigned i = 0; i < 60; i++)
-		put(f, &ring, 10 + i % 3, NODE(i % 2) + (i + 1) * 0x1000, 0);
-	put(f, &ring, 10, NOWHERE, 0);
-	struct homes_seen seen = drain_ring(f, &ring);
-	assert_int_equal(f->fake->questions, 3);
-	assert_int_equal(seen.samples, 61);
-	assert_int_equal(seen.of_node[1], 30);
-	assert_int_equal(seen.of_node[2], 30);
-	assert_int_equal(seen.of_node[0], 1);
-}
+SCRIPT(queries_are_grouped_by_process,
+       "open; put_many 60 3 0-1; put 10 10 node256 0; drained = 1 30 30; questions = 3")
 
-TEST(answers_are_cached)
-{
-	struct fixture *f = *state;
+/* For nine intervals; of each process alone. */
+SCRIPT(answers_are_cached, "open",
+       "each 10: put 10 10 node1 4K; drained = 0 0 1; put 10 10 node1 4097; drained = 0 0 1",
+       "questions = 1", "each 9: control 0.005",
+       "put 10 10 node1 4K; put 11 11 node1 4K; drained = 0 0 2; questions = 3")
 
-	open_source(f);
-	for (unsigned round = 0; round < 20; round++) {
-		struct record_ring ring = fake_ring(f->fake, 0);
-		put(f, &ring, 10, NODE(1) + 0x1000 + round, 0);
-		assert_int_equal(drain_ring(f, &ring).of_node[2], 1);
-	}
-	assert_int_equal(f->fake->questions, 1);
-	for (unsigned i = 0; i < 9; i++)
-		(void)nm_source_control_cost(f->source, 0.005);
-	struct record_ring ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0);
-	put(f, &ring, 11, NODE(1) + 0x1000, 0);
-	(void)drain_ring(f, &ring);
-	assert_int_equal(f->fake->questions, 3);
-}
-
-/* When nodes go offline or online, the others get new indices. */
-TEST(renumbered_nodes_are_queried_again)
-{
-	struct fixture *f = *state;
-	nm_auto(nm_topology_freep) struct nm_topology *other = NULL;
-
-	open_source(f);
-	struct record_ring ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0);
-	assert_int_equal(drain_ring(f, &ring).of_node[2], 1);
-	other = machine_topology(f->topology->nr_nodes, f->topology->nr_cpus);
-	assert_non_null(other);
-	for (unsigned i = 0; i < other->nr_nodes; i++)
-		other->nodes[i].os_id = i + 1;
-	nm_source_retarget(f->source, other);
-	ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0);
-	assert_int_equal(drain_ring(f, &ring).of_node[1], 1);
-	assert_int_equal(f->fake->questions, 2);
-	nm_source_retarget(f->source, f->topology);
-}
+SCRIPT(renumbered_nodes_are_queried_again,
+       "open; put 10 10 node1 4K; drained = 0 0 1; renumber; put 10 10 node1 4K; drained = 0 1 0",
+       "questions = 2")
 
 /* More samples than can be held at once, and a process that has exited. */
-TEST(samples_are_delivered)
-{
-	struct fixture *f = *state;
-
-	f->config.rules.ring_kb = 1024;
-	open_source(f);
-	f->fake->where_error = -ESRCH;
-	struct record_ring ring = fake_ring(f->fake, 0);
-	for (unsigned i = 0; i < 2000; i++)
-		put(f, &ring, 10 + i, NODE(1) + i * 0x1000, 0);
-	struct homes_seen seen = drain_ring(f, &ring);
-	assert_int_equal(seen.samples, 2000);
-	assert_int_equal(seen.of_node[0], 2000);
-	assert_true(f->fake->questions <= 256);
-}
+SCRIPT(samples_are_delivered,
+       "set ring_kb = 1024; open; set where_error = ESRCH; put_many 2000 2000 1-1",
+       "drained = 2000 0 0; questions <= 256")
 
 /* Samples are delivered without an answer after two intervals. */
 /* SECURITY: held-lock */
-TEST(an_unanswered_query_does_not_block)
-{
-	struct fixture *f = *state;
-
-	open_source(f);
-	fake_asked.hangs = true;
-	struct record_ring ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0);
-	put(f, &ring, 11, NODE(1) + 0x2000, 0);
-	assert_int_equal(drain_ring(f, &ring).samples, 0);
-	put(f, &ring, 12, NODE(1) + 0x3000, 0x3000);
-	assert_int_equal(drain_ring(f, &ring).samples, 1);
-	for (unsigned i = 0; i < 2; i++)
-		(void)nm_source_control_cost(f->source, 0.005);
-	struct homes_seen seen = drain_ring(f, &ring);
-	fake_asked.hangs = false;
-	assert_int_equal(seen.samples, 2);
-	assert_int_equal(seen.of_node[0], 2);
-	assert_int_equal(fake_asked.open, 0);
-}
+SCRIPT(an_unanswered_query_does_not_block,
+       "open; set hangs = 1; put 10 10 node1 4K; put 11 11 node1 8K; drained = 0 0 0",
+       "put 12 12 node1 12K 12K; drained = 1 0 0; control 0.005; control 0.005; drained = 2 0 0",
+       "unanswered = 0")
 
 /* Samples of a thread are delivered before its exit, with known nodes or not, as its metrics are
  * dropped then. */
-TEST(samples_of_exited_threads_are_delivered)
-{
-	struct fixture *f = *state;
+SCRIPT(samples_of_exited_threads_are_delivered,
+       "open; set hangs = 1; put 10 10 node1 4K; put 11 11 node1 8K; drained = 0 0 0; exit 10 10",
+       "drained = 1 0 0; control 0.005; control 0.005; drained = 1 0 0")
 
-	open_source(f);
-	fake_asked.hangs = true;
-	struct record_ring ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0);
-	put(f, &ring, 11, NODE(1) + 0x2000, 0);
-	assert_int_equal(drain_ring(f, &ring).samples, 0);
-	record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 10, 1}, 2);
-	struct homes_seen seen = drain_ring(f, &ring);
-	assert_int_equal(seen.samples, 1);
-	assert_int_equal(seen.of_node[0], 1);
-	for (unsigned i = 0; i < 2; i++)
-		(void)nm_source_control_cost(f->source, 0.005);
-	assert_int_equal(drain_ring(f, &ring).samples, 1);
-	fake_asked.hangs = false;
-}
-
-/* The locations of its pages do not apply to the next owner of the number or the next program. */
-TEST(a_reused_number_is_queried_again)
-{
-	struct fixture *f = *state;
-
-	open_source(f);
-	for (unsigned round = 0; round < 4; round++) {
-		struct record_ring ring = fake_ring(f->fake, 0);
-		if (round == 1)
-			record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 10, 1}, 2);
-		if (round == 2)
-			record_comm(&ring, true, 10, 10, "next", 2);
-		if (round == 3) /* only one thread */
-			record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 12, 1}, 2);
-		put(f, &ring, 10, NODE(1) + 0x1000, 0);
-		put(f, &ring, 10 + 4096, NODE(1) + 0x1000, 0);
-		assert_int_equal(drain_ring(f, &ring).of_node[2], 2);
-	}
-	assert_int_equal(f->fake->questions, 4);
-}
+/* The locations of its pages do not apply to the next owner of the number or the next program; at
+ * last only one thread exits. */
+#define BOTH "put 10 10 node1 4K; put 4106 4106 node1 4K; drained = 0 0 2; "
+SCRIPT(a_reused_number_is_queried_again,
+       "open; " BOTH "exit 10 10; " BOTH "exec 10; " BOTH "exit 10 12; " BOTH "questions = 4")
 
 /* An answer about its successor is not used. */
-TEST(the_end_of_a_process_drops_its_queries)
-{
-	struct fixture *f = *state;
-
-	open_source(f);
-	fake_asked.hangs = true;
-	struct record_ring ring = fake_ring(f->fake, 0);
-	put(f, &ring, 10, NODE(1) + 0x1000, 0);
-	put_of(f, &ring, 10, 12, NODE(1) + 0x2000);
-	put_of(f, &ring, 11, 13, NODE(1) + 0x3000);
-	assert_int_equal(drain_ring(f, &ring).samples, 0);
-	record_comm(&ring, true, 10, 10, "next", 2);
-	struct homes_seen seen = drain_ring(f, &ring);
-	assert_int_equal(seen.samples, 2);
-	assert_int_equal(seen.of_node[0], 2);
-	fake_asked.hangs = false;
-}
+SCRIPT(the_end_of_a_process_drops_its_queries,
+       "open; set hangs = 1; put 10 10 node1 4K; put 10 12 node1 8K; put 11 13 node1 12K",
+       "drained = 0 0 0; exec 10; drained = 2 0 0")
 
 /* A real query about a page of this process. */
 TEST_BETWEEN(NULL, NULL, the_kernel_answers)

@@ -1,176 +1,113 @@
 /* SPDX-License-Identifier: MIT */
-/* When a page belongs to another node: equation 6, and conditions that delay the move. */
+/* When a page belongs to another node: equation 6, and conditions that delay the move. Words are
+ * about page 1, which is on node 0. */
 #define SET_UP set_up_pages
 #define TEAR_DOWN tear_down_pages
 #include "../support/test.h"
 
 #include "pages_fixture.h"
+#define SCRIPT_STEP() (void)0
+#include "../support/script.h"
 
-/* Does a page on node 0 with `most` accesses of node 1 and `second` of node 2 move to node 1? */
+/* ---- words ---- */
+
+static int touch_on(int16_t page_node, uint16_t node)
+{
+	struct nm_page_touch access = {
+		.page = {.address = PAGE(1), .owner = owner}, .node = node, .page_node = page_node};
+	return touch(&access).target;
+}
+
+/* moves 3 1 = 0: whether a new page with 3 accesses of node 1, after 1 of node 2, moves to node 1
+ */
 static bool moves(unsigned most, unsigned second)
 {
-	static uint64_t number;
+	static uint64_t number = 1;
 	uint64_t address = PAGE(++number);
-	int last;
-
 	if (times_from_node(second, address, 2) >= 0)
 		settle(address, NM_PAGE_DROPPED, 0);
-	last = times_from_node(most, address, 1);
-	return last == 1;
+	return times_from_node(most, address, 1) == 1;
 }
 
-TEST(test_equation_6)
+/* settle moved 1: the outcome of a move to node 1 */
+WORD(settle)
 {
-	assert_false(moves(1, 0));
-	assert_true(moves(2, 0));
-	assert_false(moves(3, 1));
-	assert_true(moves(4, 1));
+	settle(PAGE(1), (enum nm_page_outcome)script_value(step, "outcome", step->word[0]), U(0));
 }
 
-TEST(test_factor)
-{
-	config->rules.page_factor = 1.5;
-	nm_pages_configure(pages, config);
-	assert_false(moves(4, 2)); /* more than 4 are needed */
-	assert_true(moves(5, 2));
-	assert_false(moves(2, 1)); /* more than 2.5 */
-	assert_true(moves(3, 1));
-}
+NAMES(outcome, {"moved", NM_PAGE_MOVED}, {"failed", NM_PAGE_FAILED}, {"dropped", NM_PAGE_DROPPED})
+KNOB(now, now_s)
+KNOB(page_factor, config->rules.page_factor)
+KNOB(page_min_accesses, config->rules.page_min_accesses)
+KNOB(page_cooldown_s, config->rules.page_cooldown_s)
+ACTION(configure, nm_pages_configure(pages, config))
+ACTION(renew, renew_pages(4))
+ACTION(pass, now_s += U(0))
+ACTION(hold, nm_pages_hold(pages, owner, U(0)))
+ACTION(next_owner, assert_int_equal(nm_pages_open(pages, &owner), 0))
+ACTION(stand_in, nm_pages_stand_in(pages, U(0), U(1)))
+QUANTITY(moves, moves(U(0), U(1)))
+/* from node1 50 = -1: the target after 50 accesses; on 3 node1 = 2: that of an
+ * access if the page is on node 3 */
+QUANTITY(from, times_from_node(U(1), PAGE(1), U(0)))
+QUANTITY(on, touch_on((int16_t)N(0), (uint16_t)U(1)))
+QUANTITY(page_node, look(PAGE(1)).page_node)
+QUANTITY(accesses, look(PAGE(1)).accesses[U(0)])
+QUANTITY(pending, look(PAGE(1)).pending)
+QUANTITY(barred, look(PAGE(1)).barred)
+QUANTITY(left_alone, look(PAGE(1)).left_alone)
+QUANTITY(ping_pong, nm_pages_counts(pages).ping_pong)
 
-TEST(test_home_must_be_known)
-{
-	struct nm_page_touch access = {
-		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = -1};
+/* ---- rules ---- */
 
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(touch(&access).target, -1);
-	assert_int_equal(look(PAGE(1)).page_node, -1);
-	access.page_node = 3;
-	assert_int_equal(touch(&access).target, 1);
-	assert_int_equal(look(PAGE(1)).page_node, 3);
-}
+SCRIPT(test_equation_6, "moves 1 0 = 0; moves 2 0 = 1; moves 3 1 = 0; moves 4 1 = 1")
+
+/* More than 4 are needed, then more than 2.5. */
+SCRIPT(test_factor, "set page_factor = 1.5; configure; moves 4 2 = 0; moves 5 2 = 1; moves 2 1 = 0",
+       "moves 3 1 = 1")
+
+SCRIPT(test_home_must_be_known, "each 10: on -1 node1 = -1",
+       "page_node = -1; on 3 node1 = 1; page_node = 3")
 
 /* Node 3 has no CPUs and is represented by node 1, so the page is already local. */
-TEST(test_memory_beside_the_thread_stays)
-{
-	struct nm_page_touch access = {
-		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = 3};
-	int target = -1;
+SCRIPT(test_memory_beside_the_thread_stays, "stand_in 3 1", "each 10: on 3 node1 = -1",
+       "until on 3 node2 = 2 within 30")
 
-	nm_pages_stand_in(pages, 3, 1);
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(touch(&access).target, -1);
-	access.node = 2;
-	for (unsigned i = 0; i < 30 && target < 0; i++)
-		target = touch(&access).target;
-	assert_int_equal(target, 2);
-}
+SCRIPT(test_found_once,
+       "from node1 2 = 1; pending = 1; from node1 9 = -1; settle dropped 0; from node1 1 = 1")
 
-TEST(test_found_once)
-{
-	assert_int_equal(times_from_node(2, PAGE(1), 1), 1);
-	assert_true(look(PAGE(1)).pending);
-	assert_int_equal(times_from_node(9, PAGE(1), 1), -1);
-	settle(PAGE(1), NM_PAGE_DROPPED, 0);
-	assert_int_equal(from_node(PAGE(1), 1), 1);
-}
-
-TEST(test_pages_wait_until_first_mapping)
-{
-	nm_pages_hold(pages, owner, true);
-	assert_int_equal(times_from_node(50, PAGE(1), 1), -1);
-	nm_pages_hold(pages, owner, false);
-	assert_int_equal(from_node(PAGE(1), 1), 1);
-	assert_int_equal(nm_pages_open(pages, &owner), 0);
-	assert_int_equal(times_from_node(50, PAGE(1), 1), -1); /* a new one is held */
-}
+/* A new one is held, too. */
+SCRIPT(test_pages_wait_until_first_mapping,
+       "hold 1; from node1 50 = -1; hold 0; from node1 1 = 1; next_owner; from node1 50 = -1")
 
 /* A few accesses more are chance: (9, 3) differ by 6 = 1.73 times the root of their sum. */
-TEST(test_evidence)
-{
-	config->rules.page_min_accesses = 1;
-	nm_pages_configure(pages, config);
-	assert_false(moves(3, 0));
-	assert_true(moves(4, 0));
-	assert_false(moves(5, 1));
-	assert_true(moves(6, 1));
-	assert_false(moves(9, 3));
-	assert_true(moves(10, 3));
-}
+SCRIPT(test_evidence,
+       "set page_min_accesses = 1; configure; moves 3 0 = 0; moves 4 0 = 1; moves 5 1 = 0",
+       "moves 6 1 = 1; moves 9 3 = 0; moves 10 3 = 1")
 
-TEST(test_min_accesses)
-{
-	config->rules.page_min_accesses = 6;
-	nm_pages_configure(pages, config);
-	assert_int_equal(times_from_node(5, PAGE(1), 1), -1);
-	assert_int_equal(from_node(PAGE(1), 1), 1);
-}
+SCRIPT(test_min_accesses,
+       "set page_min_accesses = 6; configure; from node1 5 = -1; from node1 1 = 1")
 
-TEST(test_move_halves_failure_does_not)
-{
-	times_from_node(1, PAGE(1), 2);
-	assert_int_equal(times_from_node(4, PAGE(1), 1), 1);
-	settle(PAGE(1), NM_PAGE_FAILED, 0);
-	assert_int_equal(look(PAGE(1)).accesses[1], 4);
-	assert_int_equal(look(PAGE(1)).page_node, 0);
-	assert_int_equal(from_node(PAGE(1), 1), 1);
-	settle(PAGE(1), NM_PAGE_MOVED, 1);
-	assert_int_equal(look(PAGE(1)).accesses[1], 2);
-	assert_int_equal(look(PAGE(1)).accesses[2], 0);
-	assert_int_equal(look(PAGE(1)).page_node, 1);
-}
+SCRIPT(test_move_halves_failure_does_not,
+       "from node2 1 = -1; from node1 4 = 1; settle failed 0; accesses 1 = 4; page_node = 0",
+       "from node1 1 = 1; settle moved 1; accesses 1 = 2; accesses 2 = 0; page_node = 1")
 
-static void check_cooldown(enum nm_page_outcome outcome)
-{
-	config->rules.page_cooldown_s = 10;
-	renew_pages(4);
-	assert_int_equal(times_from_node(2, PAGE(1), 1), 1);
-	settle(PAGE(1), outcome, 1);
-	assert_true(look(PAGE(1)).barred);
-	now_s += 9;
-	assert_int_equal(times_from_node(50, PAGE(1), 2), -1);
-	now_s += 1;
-	assert_false(look(PAGE(1)).barred);
-	assert_int_equal(from_node(PAGE(1), 2), 2);
-}
+#define COOLDOWN(outcome)                                                                          \
+	"set page_cooldown_s = 10; renew; from node1 2 = 1; settle " outcome " 1; barred = 1; "    \
+	"pass 9; from node2 50 = -1; pass 1; barred = 0; from node2 1 = 2"
 
-TEST(test_cooldown)
-{
-	check_cooldown(NM_PAGE_MOVED);
-	check_cooldown(NM_PAGE_FAILED);
-}
+SCRIPT(test_cooldown, COOLDOWN("moved"), COOLDOWN("failed"))
 
 /* Seconds are kept in 16 bits. */
-TEST(test_cooldown_over_the_turn)
-{
-	now_s = 65530;
-	check_cooldown(NM_PAGE_MOVED);
-	now_s = 131071;
-	check_cooldown(NM_PAGE_FAILED);
-}
+SCRIPT(test_cooldown_over_the_turn, "set now = 65530; " COOLDOWN("moved"),
+       "set now = 131071; " COOLDOWN("failed"))
 
-TEST(test_ping_pong)
-{
-	uint64_t address = PAGE(1);
+SCRIPT(test_ping_pong, "from node0 1 = -1",
+       "each 2: left_alone = 0; settle moved 1; left_alone = 0; settle moved 0",
+       "left_alone = 1; from node1 100 = -1; ping_pong = 1; settle moved 1; ping_pong = 1")
 
-	from_node(address, 0);
-	for (unsigned move = 0; move < 4; move++) {
-		assert_false(look(address).left_alone);
-		settle(address, NM_PAGE_MOVED, move % 2 == 0);
-	}
-	assert_true(look(address).left_alone);
-	assert_int_equal(times_from_node(100, address, 1), -1);
-	assert_int_equal(nm_pages_counts(pages).ping_pong, 1);
-	settle(address, NM_PAGE_MOVED, 1);
-	assert_int_equal(nm_pages_counts(pages).ping_pong, 1);
-}
-
-TEST(test_gradual_drift_is_not_ping_pong)
-{
-	from_node(PAGE(1), 0);
-	for (unsigned move = 1; move < 30; move++)
-		settle(PAGE(1), NM_PAGE_MOVED, move % 4);
-	assert_false(look(PAGE(1)).left_alone);
-}
+SCRIPT(test_gradual_drift_is_not_ping_pong, "from node0 1 = -1",
+       "each 7: settle moved 1; settle moved 2; settle moved 3; settle moved 0",
+       "settle moved 1; left_alone = 0")
 
 RUN_TESTS()

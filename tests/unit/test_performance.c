@@ -1,277 +1,185 @@
 /* SPDX-License-Identifier: MIT */
 /* P by each setting, threads with measured metrics, relative and global performance. */
 #define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define TEAR_DOWN close_snapshot
 #include "../support/test.h"
 
-#include "../support/interval.h"
-
-static struct machine *machine;
-static struct nm_snapshot *snapshot;
+#include "snapshot_words.h"
 
 /* Thread 0 of process 10: O_R 100, O_F 300, 50 B/s, L 20, so that O_F/B = 6 and O_R/B = 2. */
 static int set_up(void **state)
 {
-	(void)state;
-	machine = machine_new(4, 2);
+	(void)open_snapshot(state);
 	machine_thread(machine, 10, 0, 1);
 	machine_perform(machine, 0, 100, 300, 50, 20);
 	return 0;
 }
 
-static int tear_down(void **state)
+static const struct nm_snap_thread *thread_of(uint32_t thread)
 {
-	(void)state;
-	nm_snapshot_free(snapshot);
-	snapshot = NULL;
-	machine_free(machine);
-	return 0;
+	return &take()->threads[thread];
 }
 
-static const struct nm_snap_thread *take(size_t index)
+static const struct {
+	const char *name;
+	uint32_t bit;
+} kinds[] = {{"instructions", 1U << NM_EVENT_INSTRUCTIONS},
+	     {"flops", 1U << NM_EVENT_FLOPS},
+	     {"dram", 1U << NM_EVENT_DRAM}};
+
+/* The names of the kinds in `bits`. */
+static const char *show_kinds(uint32_t bits)
 {
-	nm_snapshot_free(snapshot);
-	snapshot = machine_snapshot(machine);
-	assert_non_null(snapshot);
-	return &snapshot->threads[index];
+	static char text[64];
+	text[0] = '\0';
+	EACH_ROW(kind, kinds)
+	if (bits & kind->bit) {
+		strcat(text, *text ? " " : "");
+		strcat(text, kind->name);
+	}
+	return *text ? text : NULL;
 }
 
-static double performance_by(enum nm_performance performance)
+/* The kinds without any of which P is the locality. */
+static const char *show_needed(void)
 {
-	machine->config.threads.performance = performance;
-	double value = take(0)->performance;
-	assert_false(snapshot->by_locality);
-	return value;
+	const uint32_t all = machine->kinds;
+	uint32_t needed = 0;
+	EACH_ROW(kind, kinds)
+	{
+		machine->kinds = all & ~kind->bit;
+		if (!take()->by_locality)
+			continue;
+		needed |= taken->missing & kind->bit;
+		CHECK(kind, fabs(taken->threads[0].performance - 0.8) < 1e-12);
+	}
+	machine->kinds = all;
+	return show_kinds(needed);
 }
 
-static bool near(double value, double expected)
+/* without flops: no counter gives this kind of samples */
+WORD(without)
 {
-	return fabs(value - expected) <= 1e-12 * fabs(expected);
+	EACH_ROW(kind, kinds)
+	if (step_has(step, kind->name))
+		machine->kinds &= ~kind->bit;
 }
 
-TEST(every_setting_has_its_formula)
+/* latency 0 500 9 400 10: L and its samples, of the interval and of the window */
+WORD(latency)
 {
-	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT), 300 * 6.0 / 20));
-	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT_INSTRUCTIONS), 100 * 2.0 / 20));
-	assert_true(performance_by(NM_PERFORMANCE_OPERATIONS) == 300);
-	assert_true(performance_by(NM_PERFORMANCE_INSTRUCTIONS) == 100);
-	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 6);
-	assert_true(performance_by(NM_PERFORMANCE_LATENCY) == 1 / 20.0);
+	struct nm_thread_stats *stats = &machine->sampled[U(0)].stats;
+	stats->latency = N(1);
+	stats->latency_samples = U(2);
+	stats->recent_latency = N(3);
+	stats->recent_latency_samples = U(4);
 }
 
-/* The sample kinds that each setting requires. */
-TEST(missing_counters_are_replaced_by_locality)
-{
-	const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_FLOPS, NM_EVENT_DRAM};
-	const bool needs[][3] = {
-		[NM_PERFORMANCE_PRODUCT] = {true, true, true},
-		[NM_PERFORMANCE_PRODUCT_INSTRUCTIONS] = {true, false, true},
-		[NM_PERFORMANCE_OPERATIONS] = {true, true, false},
-		[NM_PERFORMANCE_INSTRUCTIONS] = {true, false, false},
-		[NM_PERFORMANCE_INTENSITY] = {true, false, true},
-		[NM_PERFORMANCE_LATENCY] = {false, false, false},
-	};
-	machine_touch(machine, 0, 0, 300);
-	uint32_t all = machine->kinds;
-	for (unsigned performance = 0; performance < NM_ARRAY_SIZE(needs); performance++)
-		for (unsigned i = 0; i < 3; i++) {
-			machine->config.threads.performance = (enum nm_performance)performance;
-			machine->kinds = all & ~(1U << kinds[i]);
-			const struct nm_snap_thread *thread = take(0);
-			assert_int_equal(snapshot->by_locality, needs[performance][i]);
-			assert_int_equal(snapshot->missing,
-					 needs[performance][i] ? 1U << kinds[i] : 0);
-			if (needs[performance][i])
-				assert_true(fabs(thread->performance - 0.8) < 1e-12);
-		}
-}
+ACTION(unsampled, machine->kinds = 0)
+ACTION(fresh, machine->fresh[U(0) * 4 + U(1)] = U(2))
+KNOB(by, machine->config.threads.performance)
+NAMES(by, {"product", NM_PERFORMANCE_PRODUCT},
+      {"product-instructions", NM_PERFORMANCE_PRODUCT_INSTRUCTIONS},
+      {"operations", NM_PERFORMANCE_OPERATIONS}, {"instructions", NM_PERFORMANCE_INSTRUCTIONS},
+      {"intensity", NM_PERFORMANCE_INTENSITY}, {"latency", NM_PERFORMANCE_LATENCY})
+KNOB(to_node, machine->topology->distance[U(0)]) /* from node 0 */
+KNOB(fresh_samples, machine->sampled[U(0)].stats.fresh_samples)
+KNOB(recent_samples, machine->sampled[U(0)].stats.recent_latency_samples)
+KNOB(operations, machine->sampled[U(0)].stats.operations)
+KNOB(had_latencies, machine->had_latencies)
+QUANTITY(p, thread_of(U(0))->performance)
+QUANTITY(relative, thread_of(U(0))->relative)
+QUANTITY(measured, thread_of(U(0))->measured)
+QUANTITY(active, thread_of(U(0))->active)
+QUANTITY(valid, thread_of(U(0))->valid)
+QUANTITY(mean, take()->processes[U(0)].performance)
+QUANTITY(nr_in_mean, take()->processes[U(0)].measured)
+QUANTITY(global, take()->performance)
+QUANTITY(nr_measured, take()->measured)
+QUANTITY(nr_active, take()->active)
+QUANTITY(nr_undersampled, take()->undersampled)
+QUANTITY(by_locality, take()->by_locality)
+QUANTITY(has_latencies, take()->has_latencies)
+TEXT(missing, show_kinds(take()->missing))
+TEXT(needed, show_needed())
+
+SCRIPT(every_setting_has_its_formula,
+       "set by = product; p 0 = 90; set by = product-instructions; p 0 = 10",
+       "set by = operations; p 0 = 300; set by = instructions; p 0 = 100",
+       "set by = intensity; p 0 = 6; set by = latency; p 0 = 0.05; by_locality = 0")
+
+SCRIPT(missing_counters_are_replaced_by_locality,
+       "touch 0 node0 300; set by = product; needed = instructions flops dram; missing = none",
+       "set by = product-instructions; needed = instructions dram",
+       "set by = operations; needed = instructions flops",
+       "set by = instructions; needed = instructions",
+       "set by = intensity; needed = instructions dram; set by = latency; needed = none")
 
 /* One hop nearer is better even without local accesses. */
-TEST(locality_depends_on_distance)
-{
-	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
-	unsigned *row = machine->topology->distance;
-	row[1] = 40;
-	assert_true(fabs(take(0)->performance - 0.25) < 1e-12);
-	row[1] = 20;
-	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
-	machine_touch(machine, 0, 0, 100);
-	row[0] = 5;
-	row[1] = 15;
-	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
-}
+SCRIPT(locality_depends_on_distance,
+       "without instructions; set to_node node1 = 40; p 0 = 0.25; set to_node node1 = 20",
+       "p 0 = 0.5; touch 0 node0 100; set to_node node0 = 5; set to_node node1 = 15; p 0 = 0.5")
 
 /* Accesses before the interval do not count if the interval has enough. */
-TEST(locality_is_of_the_interval)
-{
-	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
-	machine_touch(machine, 0, 0, 300);
-	machine->sampled[0].stats.fresh_samples = 10;
-	machine->fresh[0] = 0;
-	machine->fresh[1] = 10;
-	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
-	machine->sampled[0].stats.fresh_samples = 9;
-	assert_true(fabs(take(0)->performance - 0.8) < 1e-12);
-}
+SCRIPT(locality_is_of_the_interval,
+       "without instructions; touch 0 node0 300; set fresh_samples 0 = 10",
+       "fresh 0 node0 0; fresh 0 node1 10; p 0 = 0.5; set fresh_samples 0 = 9; p 0 = 0.8")
 
-TEST(l_is_unavailable_without_latencies)
-{
-	machine->sampled[0].stats.latency = NAN;
-	machine->sampled[0].stats.latency_samples = 0;
-	machine->sampled[0].stats.recent_latency_samples = 0;
-	take(0);
-	assert_true(snapshot->by_locality);
-	machine->config.threads.performance = NM_PERFORMANCE_OPERATIONS;
-	assert_true(take(0)->performance == 300);
-	assert_false(snapshot->by_locality);
-}
+SCRIPT(l_is_unavailable_without_latencies,
+       "latency 0 nan 0 20 0; by_locality = 1; set by = operations; p 0 = 300; by_locality = 0")
 
 /* An interval without cache misses does not change the metric of P. */
-TEST(an_interval_without_latencies_keeps_the_metric)
-{
-	take(0);
-	assert_true(snapshot->has_latencies);
-	machine->had_latencies = true;
-	machine->sampled[0].stats.latency = NAN;
-	machine->sampled[0].stats.latency_samples = 0;
-	machine->sampled[0].stats.recent_latency_samples = 0;
-	assert_false(take(0)->measured);
-	assert_false(snapshot->has_latencies || snapshot->by_locality);
-	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
-	take(0);
-	assert_true(snapshot->by_locality);
-	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
-}
+SCRIPT(an_interval_without_latencies_keeps_the_metric,
+       "has_latencies = 1; set had_latencies = 1; latency 0 nan 0 20 0; measured 0 = 0",
+       "has_latencies = 0; by_locality = 0; without flops; by_locality = 1; missing = flops")
 
-TEST(intensity_uses_the_available_operations)
-{
-	machine->sampled[0].stats.operations = NAN;
-	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
-	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
-}
+SCRIPT(intensity_uses_the_available_operations,
+       "set operations 0 = nan; without flops; set by = intensity; p 0 = 2; by_locality = 0")
 
 /* 3DyRM, section 3: floating-point operations per byte, whichever operations P counts. */
-TEST(in_the_paper_intensity_counts_floating_point_operations)
-{
-	machine_paper(&machine->config);
-	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 4);
-	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT), 300 * 4.0 / 20));
-	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT_INSTRUCTIONS), 100 * 4.0 / 20));
-	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
-	take(0);
-	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
-	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	take(0);
-	assert_int_equal(snapshot->missing, 0);
-}
+SCRIPT(in_the_paper_intensity_counts_floating_point_operations,
+       "paper; set by = intensity; p 0 = 4; set by = product; p 0 = 60",
+       "set by = product-instructions; p 0 = 20; by_locality = 0",
+       "without flops; missing = flops; set by = instructions; missing = none")
 
 /* Few samples per interval suffice if the window has min_samples of them. */
-TEST(few_latencies_per_interval_suffice)
-{
-	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
-	machine->sampled[0].stats.latency = 500;
-	machine->sampled[0].stats.latency_samples = 9;
-	machine->sampled[0].stats.recent_latency = 400;
-	machine->sampled[0].stats.recent_latency_samples = 10;
-	assert_true(take(0)->measured && take(0)->performance == 1.0 / 400);
-	machine->sampled[0].stats.latency_samples = 10;
-	assert_true(take(0)->performance == 1.0 / 500);
-}
+SCRIPT(few_latencies_per_interval_suffice,
+       "set by = latency; latency 0 500 9 400 10; measured 0 = 1; p 0 = 0.0025",
+       "latency 0 500 10 400 10; p 0 = 0.002")
 
-TEST(measured_needs_run_time_and_samples)
-{
-	machine->sampled[0].stats.run_share = 0.1;
-	machine->sampled[0].stats.recent_latency_samples = 10;
-	assert_true(take(0)->measured && take(0)->active);
-	machine->sampled[0].stats.recent_latency_samples = 9;
-	assert_false(take(0)->measured);
-	assert_int_equal(snapshot->undersampled, 1);
-	assert_true(isnan(take(0)->performance) && isnan(take(0)->relative));
-	assert_true(take(0)->active);
-	machine->sampled[0].stats.recent_latency_samples = 10;
-	machine->sampled[0].stats.run_share = 0.099;
-	assert_false(take(0)->measured || take(0)->active);
-	machine->sampled[0].stats.run_share = NAN;
-	assert_false(take(0)->measured || take(0)->active);
-}
+SCRIPT(measured_needs_run_time_and_samples,
+       "set run_share 0 = 0.1; set recent_samples 0 = 10; measured 0 = 1; active 0 = 1",
+       "set recent_samples 0 = 9; measured 0 = 0; nr_undersampled = 1; p 0 = nan",
+       "relative 0 = nan; active 0 = 1; set recent_samples 0 = 10; set run_share 0 = 0.099",
+       "measured 0 = 0; active 0 = 0; set run_share 0 = nan; measured 0 = 0; active 0 = 0")
 
-TEST(locality_needs_accesses)
-{
-	machine->kinds = 0;
-	machine_touch(machine, 0, 1, 10);
-	assert_true(take(0)->measured);
-	machine_touch(machine, 0, 1, 9);
-	assert_false(take(0)->measured);
-	machine_touch(machine, 0, 1, 0);
-	assert_false(take(0)->measured);
-}
+SCRIPT(locality_needs_accesses,
+       "unsampled; touch 0 node1 10; measured 0 = 1; touch 0 node1 9; measured 0 = 0",
+       "touch 0 node1 0; measured 0 = 0")
 
 /* A thread that works in its caches has latencies and no accesses, which counts as measured. */
-TEST(a_cached_thread_is_measured)
-{
-	machine_touch(machine, 0, 1, 0);
-	assert_true(take(0)->measured);
-	assert_false(take(0)->valid);
-}
+SCRIPT(a_cached_thread_is_measured, "touch 0 node1 0; measured 0 = 1; valid 0 = 0")
 
-TEST(unknown_metrics_are_not_measured)
-{
-	machine_thread(machine, 10, 1, 1);
-	machine_perform(machine, 1, 100, NAN, 50, 20);
-	assert_false(take(1)->measured);
-	assert_true(take(0)->relative == 1);
-}
+SCRIPT(unknown_metrics_are_not_measured,
+       "thread 10 cpu1 node1; metrics 1 100 nan 50 20; measured 1 = 0; relative 0 = 1")
 
-TEST(relative_is_by_the_mean_of_the_process)
-{
-	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	for (int i = 1; i < 3; i++)
-		machine_thread(machine, 10, i, 1);
-	machine_thread(machine, 20, 3, 1);
-	machine_perform(machine, 1, 300, 300, 1, 20);
-	machine_perform(machine, 2, 1e9, 1e9, 1, 20);
-	machine_perform(machine, 3, 7, 7, 1, 20);
-	machine->sampled[2].stats.recent_latency_samples = 1;
-	assert_true(take(0)->relative == 0.5);
-	assert_true(snapshot->threads[1].relative == 1.5);
-	assert_true(isnan(snapshot->threads[2].relative));
-	assert_true(snapshot->threads[3].relative == 1);
-	assert_true(snapshot->processes[0].performance == 200);
-	assert_int_equal(snapshot->processes[0].measured, 2);
-	assert_true(snapshot->performance == 407);
-	assert_int_equal(snapshot->measured, 3);
-	assert_int_equal(snapshot->active, 4);
-}
+SCRIPT(relative_is_by_the_mean_of_the_process,
+       "set by = instructions; thread 10 cpu1 node1; thread 10 cpu2 node1; thread 20 cpu3 node1",
+       "metrics 1 300 300 1 20; metrics 2 1e9 1e9 1 20; metrics 3 7 7 1 20",
+       "set recent_samples 2 = 1; relative 0 = 0.5; relative 1 = 1.5; relative 2 = nan",
+       "relative 3 = 1; mean 0 = 200; nr_in_mean 0 = 2; global = 407; nr_measured = 3",
+       "nr_active = 4")
 
-/* Equations 2 and 3. */
-TEST(in_the_paper_the_mean_is_over_all_threads)
-{
-	machine_paper(&machine->config);
-	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	machine_thread(machine, 10, 1, 1);
-	machine_perform(machine, 1, 300, 300, 1, 20);
-	machine_thread(machine, 10, -1, -1); /* it did not run */
-	machine_thread(machine, 10, -1, -1);
-	machine_thread(machine, 20, -1, -1);
-	assert_true(take(0)->relative == 1);
-	assert_true(snapshot->threads[1].relative == 3);
-	assert_true(snapshot->processes[0].performance == 100);
-	assert_true(isnan(snapshot->processes[1].performance));
-}
+/* Equations 2 and 3; three threads did not run. */
+SCRIPT(in_the_paper_the_mean_is_over_all_threads,
+       "paper; set by = instructions; thread 10 cpu1 node1; metrics 1 300 300 1 20",
+       "thread 10 -1; thread 10 -1; thread 20 -1; relative 0 = 1; relative 1 = 3; mean 0 = 100",
+       "mean 1 = nan")
 
-TEST(a_mean_of_zero_gives_no_relative)
-{
-	machine->sampled[0].stats.operations = 0;
-	assert_true(take(0)->performance == 0);
-	assert_true(take(0)->measured);
-	assert_true(isnan(take(0)->relative));
-}
+SCRIPT(a_mean_of_zero_gives_no_relative,
+       "set operations 0 = 0; p 0 = 0; measured 0 = 1; relative 0 = nan")
 
-TEST(a_process_without_measured_threads_has_no_mean)
-{
-	machine->sampled[0].stats.run_share = 0;
-	assert_true(isnan((take(0), snapshot->processes[0].performance)));
-	assert_true(snapshot->performance == 0);
-}
+SCRIPT(a_process_without_measured_threads_has_no_mean,
+       "set run_share 0 = 0; mean 0 = nan; global = 0")
 
 RUN_TESTS()

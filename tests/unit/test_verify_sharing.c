@@ -5,6 +5,7 @@
 #include "../support/test.h"
 
 #include "../support/interval.h"
+#include "../support/script.h"
 #include "../support/sharing.h"
 #include "numa-migrd/base.h"
 #include "policy/judge.h"
@@ -38,6 +39,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* ---- words ---- */
+
 static void share(uint32_t a, uint32_t b, unsigned times)
 {
 	uint16_t id_a, id_b;
@@ -47,11 +50,12 @@ static void share(uint32_t a, uint32_t b, unsigned times)
 		nm_affinity_share(affinity, id_a, id_b);
 }
 
-/* One of the two, with a mean latency of 200 cycles over N samples before. */
-static void add_move(uint64_t id, uint32_t thread, double samples)
+ACTION(share, share(U(0), U(1), U(2)))
+
+static void add(enum nm_decision_kind kind, uint64_t id, uint32_t thread, int cpu, double samples)
 {
 	struct nm_decision decision = {.id = id,
-				       .kind = NM_DECISION_MIGRATE,
+				       .kind = kind,
 				       .policy = NM_POLICY_KMAF,
 				       .interval = machine->interval,
 				       .nr_steps = 1};
@@ -59,199 +63,119 @@ static void add_move(uint64_t id, uint32_t thread, double samples)
 					     .pid = 10,
 					     .start_ticks = 6000 + thread,
 					     .adopted_ns = 1 * MACHINE_SECOND,
-					     .cpu_from = 2 * (int)thread,
+					     .cpu_from = cpu,
 					     .cpu_to = 4 + (int)thread,
-					     .node_from = (int)thread,
+					     .node_from = cpu < 0 ? -1 : cpu / 2,
 					     .node_to = 2,
-					     .local_before = 1,
+					     .local_before = cpu < 0 ? NAN : 1,
 					     .latency_before = samples > 0 ? 200 : NAN,
 					     .latency_samples_before = samples,
 					     .performance_before = NAN};
 	nm_verifier_add(verifier, NULL, &decision);
 }
 
-static void judge_next(void)
+/* move 7 0 100: of thread 0, with a mean latency of 200 cycles over 100 samples before */
+ACTION(move, add(NM_DECISION_MIGRATE, U(0), U(1), 2 * (int)U(1), N(2)))
+
+/* rollback_asleep 7 0: it slept when it was moved back */
+ACTION(rollback_asleep, add(NM_DECISION_ROLLBACK, U(0), U(1), -1, 0))
+
+/* latency 210 nan: of threads 0 and 1, over 100 samples each */
+WORD(latency)
 {
+	for (unsigned i = 0; i < 2; i++)
+		machine_perform(machine, i, NAN, NAN, NAN, N(i));
+}
+
+ACTION(touch, machine_touch(machine, U(0), U(1), N(2)))
+ACTION(run_on, machine_run_on(machine, U(0), (int)N(1)))
+
+/* The verdicts of the next interval: "7 neutral, 8 improved". */
+static const char *judge_next(void)
+{
+	static const char *const kinds[NM_VERDICT_KINDS] = {
+		"improved", "neutral", "rolled back", "worse", "cancelled", "inconclusive"};
+	static char text[200];
+	size_t length = 0;
 	machine->interval++;
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_verdicts_clear(&verdicts);
 	const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
 	nm_verifier_judge(verifier, &input, &verdicts);
-}
-
-static void latencies(double first, double second)
-{
-	machine_perform(machine, 0, NAN, NAN, NAN, first);
-	machine_perform(machine, 1, NAN, NAN, NAN, second);
-}
-
-TEST(accesses_as_fast_as_before_are_enough)
-{
-	add_move(7, 0, 100);
-	machine_touch(machine, 0, 0, 100); /* all remote */
-	latencies(210, NAN);
-	judge_next();
-	assert_int_equal(verdicts.count, 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	assert_int_equal(verdicts.items[0].decision, 7);
-	assert_int_equal(verdicts.items[0].policy, NM_POLICY_KMAF);
-	assert_true(verdicts.items[0].slowdown == 1.05);
-	/* 3 σ, of 100 samples before and after */
-	assert_true(fabs(verdicts.items[0].slowdown_noise - 3 * 1.05 * sqrt(0.02)) < 1e-9);
-	assert_true(verdicts.items[0].threads[0].latency_after == 210);
-}
-
-TEST(slow_accesses_have_time_until_pages_follow)
-{
-	add_move(7, 0, 1000);
-	latencies(600, NAN);
-	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++) {
-		judge_next();
-		assert_int_equal(verdicts.count, 0);
+	for (size_t i = 0; i < verdicts.count; i++) {
+		assert_int_equal(verdicts.items[i].policy, NM_POLICY_KMAF);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%u %s",
+					   i > 0 ? ", " : "", (unsigned)verdicts.items[i].decision,
+					   kinds[verdicts.items[i].kind]);
 	}
-	latencies(180, NAN);
-	judge_next();
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	assert_int_equal(verdicts.items[0].intervals, NM_VERDICT_INTERVALS);
+	return verdicts.count > 0 ? text : NULL;
 }
 
-TEST(persistent_slowdown_is_rolled_back)
-{
-	for (int rollback = 0; rollback < 2; rollback++) {
-		machine->config.rules.rollback = rollback;
-		add_move(7, 0, 1000);
-		latencies(600, NAN);
-		for (unsigned i = 0; i < NM_VERDICT_INTERVALS; i++) {
-			assert_int_equal(verdicts.count, 0);
-			judge_next();
-		}
-		assert_int_equal(verdicts.count, 1);
-		assert_int_equal(verdicts.items[0].kind,
-				 rollback ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL);
-		nm_verdicts_clear(&verdicts);
-	}
-}
+TEXT(next, judge_next())
+KNOB(rollback, machine->config.rules.rollback)
+KNOB(gate_sigmas, machine->config.rules.gate_sigmas)
+KNOB(latency_samples, machine->sampled[U(0)].stats.latency_samples)
+QUANTITY(intervals, verdicts.items[U(0)].intervals)
+QUANTITY(slowdown, verdicts.items[U(0)].slowdown)
+QUANTITY(slowdown_noise, verdicts.items[U(0)].slowdown_noise)
+QUANTITY(latency_after, verdicts.items[U(0)].threads[0].latency_after)
+QUANTITY(cost_before, verdicts.items[U(0)].cost_before)
+QUANTITY(cost_after, verdicts.items[U(0)].cost_after)
 
-TEST(changes_within_chance_are_kept)
-{
-	add_move(7, 0, 10); /* 3 σ are as much as the whole */
-	latencies(350, NAN);
-	judge_next();
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	machine->config.rules.gate_sigmas = 0;
-	add_move(8, 0, 10);
-	judge_next();
-	assert_int_equal(verdicts.count, 0);
-}
+/* ---- by latency: 10 intervals at most ---- */
+
+/* All are remote; 3 σ, of 100 samples before and after, are 3 × 1.05 × √0.02. */
+SCRIPT(accesses_as_fast_as_before_are_enough,
+       "move 7 0 100; touch 0 node0 100; latency 210 nan; next = 7 neutral; slowdown 0 = 1.05",
+       "slowdown_noise 0 in 0.445477..0.445478; latency_after 0 = 210")
+
+SCRIPT(slow_accesses_have_time_until_pages_follow, "move 7 0 1000; latency 600 nan",
+       "each 9: next = none", "latency 180 nan; next = 7 neutral; intervals 0 = 10")
+
+SCRIPT(persistent_slowdown_is_rolled_back, "set rollback = 0; move 7 0 1000; latency 600 nan",
+       "each 9: next = none", "next = 7 neutral; set rollback = 1; move 7 0 1000",
+       "each 9: next = none", "next = 7 rolled back")
+
+/* 3 σ of ten samples are as much as the whole. */
+SCRIPT(changes_within_chance_are_kept, "move 7 0 10; latency 350 nan; next = 7 neutral",
+       "set gate_sigmas = 0; move 8 0 10; next = none")
 
 /* Faster than threads.delta_g requires, and than chance explains. */
-TEST(faster_accesses_have_improved_beyond_chance)
-{
-	static const unsigned samples[] = {1000, 10};
-	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_IMPROVED, NM_VERDICT_NEUTRAL};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
-		add_move(7 + i, 0, samples[i]);
-		latencies(120, NAN);
-		judge_next();
-		assert_int_equal(verdicts.count, 1);
-		assert_int_equal(verdicts.items[0].kind, kinds[i]);
-	}
-}
+SCRIPT(faster_accesses_have_improved_beyond_chance,
+       "move 7 0 1000; latency 120 nan; next = 7 improved; move 8 0 10; next = 8 neutral")
 
 /* One left its memory for the other: the sum of both counts. */
-TEST(moves_of_one_mapping_are_judged_together)
-{
-	add_move(7, 0, 1000);
-	add_move(8, 1, 1000);
-	latencies(260, 100);
-	judge_next();
-	assert_int_equal(verdicts.count, 2);
-	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_NEUTRAL);
-		assert_true(verdicts.items[i].slowdown == 0.9);
-	}
-	add_move(9, 0, 1000);
-	add_move(10, 1, 1000);
-	latencies(600, 100);
-	for (unsigned i = 0; i < NM_VERDICT_INTERVALS; i++)
-		judge_next();
-	assert_int_equal(verdicts.count, 2);
-	for (size_t i = 0; i < 2; i++)
-		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_ROLLED_BACK);
-}
+SCRIPT(moves_of_one_mapping_are_judged_together,
+       "move 7 0 1000; move 8 1 1000; latency 260 100; next = 7 neutral, 8 neutral",
+       "slowdown 0 = 0.9; slowdown 1 = 0.9; move 9 0 1000; move 10 1 1000; latency 600 100",
+       "each 9: next = none", "next = 9 rolled back, 10 rolled back")
 
-TEST(mappings_are_judged_apart)
-{
-	add_move(7, 0, 1000);
-	latencies(600, NAN);
-	judge_next();
-	assert_int_equal(verdicts.count, 0);
-	add_move(8, 1, 1000);
-	latencies(600, 100);
-	judge_next();
-	assert_int_equal(verdicts.count, 1);
-	assert_int_equal(verdicts.items[0].decision, 8);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED);
-}
+SCRIPT(mappings_are_judged_apart,
+       "move 7 0 1000; latency 600 nan; next = none; move 8 1 1000; latency 600 100",
+       "next = 8 improved")
 
-TEST(a_few_samples_give_no_mean)
-{
-	add_move(7, 0, 1000);
-	latencies(100, NAN);
-	machine->sampled[0].stats.latency_samples = 9;
-	judge_next();
-	assert_int_equal(verdicts.count, 0);
-	machine->sampled[0].stats.latency_samples = 10;
-	judge_next();
-	assert_int_equal(verdicts.count, 1);
-}
+SCRIPT(a_few_samples_give_no_mean,
+       "move 7 0 1000; latency 100 nan; set latency_samples 0 = 9; next = none",
+       "set latency_samples 0 = 10; next = 7 improved")
 
-TEST(sharing_replaces_missing_latencies)
-{
-	for (int sharers = 0; sharers < 2; sharers++) {
-		add_move(7, 0, 0);
-		/* the other one that moved, then one more on its former node */
-		share(0, sharers ? 2 : 1, 10 * (1 + 4 * (unsigned)sharers));
-		for (unsigned i = 1; i < NM_VERDICT_AGED_INTERVALS; i++) {
-			judge_next();
-			assert_int_equal(verdicts.count, 0);
-		}
-		judge_next();
-		assert_int_equal(verdicts.count, 1);
-		assert_int_equal(verdicts.items[0].kind,
-				 sharers ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_IMPROVED);
-		assert_true(verdicts.items[0].cost_after == (sharers ? 50 * 20 + 10 * 10 : 100));
-		assert_true(verdicts.items[0].cost_before == (sharers ? 50 * 10 + 10 * 20 : 200));
-	}
-}
+SCRIPT(a_move_that_did_not_arrive_is_cancelled,
+       "move 7 0 100; run_on 0 cpu1; latency 100 nan; next = none; next = 7 cancelled")
 
-/* It slept when it was moved back: its cost on the former node is unknown. */
-TEST(a_sleeping_thread_has_no_cost_before)
-{
-	struct nm_decision decision = {.id = 7,
-				       .kind = NM_DECISION_ROLLBACK,
-				       .policy = NM_POLICY_KMAF,
-				       .interval = machine->interval,
-				       .nr_steps = 1};
-	decision.steps[0] = (struct nm_step){.tid = 1000,
-					     .pid = 10,
-					     .start_ticks = 6000,
-					     .adopted_ns = 1 * MACHINE_SECOND,
-					     .cpu_from = -1,
-					     .cpu_to = 4,
-					     .node_from = -1,
-					     .node_to = 2,
-					     .local_before = NAN,
-					     .latency_before = NAN,
-					     .performance_before = NAN};
-	nm_verifier_add(verifier, NULL, &decision);
-	share(0, 1, 10);
-	judge_next();
-	assert_int_equal(verdicts.count, 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	assert_true(isnan(verdicts.items[0].cost_before));
-	assert_true(verdicts.items[0].cost_after == 10 * 10);
-}
+/* ---- by sharing, after 4 intervals ---- */
+
+/* First with the other one that moved, then more with one on its former node. */
+SCRIPT(sharing_replaces_missing_latencies, "move 7 0 0; share 0 1 10", "each 3: next = none",
+       "next = 7 improved; cost_before 0 = 200; cost_after 0 = 100; move 7 0 0; share 0 2 50",
+       "each 3: next = none", "next = 7 rolled back; cost_before 0 = 700; cost_after 0 = 1100")
+
+/* Its cost on the former node is unknown. */
+SCRIPT(a_sleeping_thread_has_no_cost_before,
+       "rollback_asleep 7 0; share 0 1 10; next = 7 neutral; cost_before 0 = nan",
+       "cost_after 0 = 100")
+
+/* Hundreds of sharings are half as far as before; two would not be significant. */
+SCRIPT(nearer_sharers_must_exceed_chance, "move 7 0 0; share 0 1 2", "each 3: next = none",
+       "next = 7 neutral; move 8 0 0; share 0 1 400", "each 3: next = none", "next = 8 improved")
 
 /* Sum over all partners that run, one by one. */
 static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node)
@@ -281,8 +205,10 @@ TEST(costs_are_the_sum_over_all_partners)
 			      1 + (unsigned)nm_rng_below(&rng, 5));
 		}
 		nm_affinity_leave(affinity, 1000 + 19, 0);
-		for (unsigned i = 0; i < 40; i++)
-			add_move(i, (uint32_t)(nm_rng_below(&rng, 4)), 0);
+		for (unsigned i = 0; i < 40; i++) {
+			uint32_t thread = (uint32_t)nm_rng_below(&rng, 4);
+			add(NM_DECISION_MIGRATE, i, thread, 2 * (int)thread, 0);
+		}
 		machine->interval += NM_VERDICT_INTERVALS;
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 		const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
@@ -298,32 +224,6 @@ TEST(costs_are_the_sum_over_all_partners)
 		assert_int_equal(tear_down(state), 0);
 		assert_int_equal(set_up(state), 0);
 	}
-}
-
-/* Hundreds of sharings are half as far as before; two would not be significant. */
-TEST(nearer_sharers_must_exceed_chance)
-{
-	static const unsigned sharings[] = {2, 400};
-	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_NEUTRAL, NM_VERDICT_IMPROVED};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
-		add_move(7 + i, 0, 0);
-		share(0, 1, sharings[i]);
-		for (unsigned k = 0; k < NM_VERDICT_AGED_INTERVALS; k++)
-			judge_next();
-		assert_int_equal(verdicts.count, 1);
-		assert_int_equal(verdicts.items[0].kind, kinds[i]);
-	}
-}
-
-TEST(a_move_that_did_not_arrive_is_cancelled)
-{
-	add_move(7, 0, 100);
-	machine_run_on(machine, 0, 1);
-	latencies(100, NAN);
-	judge_next();
-	assert_int_equal(verdicts.count, 0);
-	judge_next();
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_CANCELLED);
 }
 
 RUN_TESTS()
