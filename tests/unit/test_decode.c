@@ -154,7 +154,7 @@ ACTION(lost_samples, record_lost_samples(&ring, ID(NM_EVENT_FAULT_MIN), U(0)))
 ACTION(throttle, record_throttle(&ring, true, ID(NM_EVENT_FAULT_MIN)))
 ACTION(unthrottle, record_throttle(&ring, false, ID(NM_EVENT_FAULT_MIN)))
 
-/* header sample 33 2: a record of this type and size, and so many words after its header */
+/* header sample 33 2: a record of this type and size, with two words after its header */
 WORD(header)
 {
 	record_header(&ring, (uint32_t)script_value(step, "type", step->word[0]), 0, U(0));
