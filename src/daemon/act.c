@@ -103,7 +103,7 @@ static void assign(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
 {
 	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
-	if (nm_placement_held(nm_placement_of(&daemon->pipeline), step->pid))
+	if (nm_placement_assigned(nm_placement_of(&daemon->pipeline), step->pid))
 		nm_report(daemon->journal, NM_MESSAGE_AFFINITY, LOG_INFO,
 			  "Threads of PID %" PRIu32 " (%s) assigned to their nodes: %s", step->pid,
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));

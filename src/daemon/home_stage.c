@@ -230,7 +230,8 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		return;
 	nm_placement_plan(placement, &round, &plan);
 	size_t next = 0;
-	for (const struct nm_home_state *state; (state = nm_placement_end_hold(placement, &next));)
+	for (const struct nm_home_state *state;
+	     (state = nm_placement_end_assignments(placement, &next));)
 		nm_assignments_end_process(daemon->pipeline.assignments, state->pid);
 	nm_autofree struct nm_receipt *receipts = nm_act(daemon, snapshot, &plan);
 	nm_report_plan(daemon, &plan, receipts);

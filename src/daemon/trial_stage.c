@@ -97,8 +97,8 @@ static void on_window_over(void *context, uint32_t pid)
 		process->left_alone = false;
 }
 
-/* Applies the answers again after the program was barred, or is tried again. Leases end with the
- * next list of members, and homes with the next decisions. */
+/* Applies the answers again after the program was barred, or is tried again. Homes end with
+ * the next decisions. */
 static void apply_bar(struct nm_daemon *daemon, const struct nm_trial_program *program,
 		      uint64_t now_ns)
 {

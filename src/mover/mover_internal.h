@@ -128,7 +128,7 @@ static inline bool nm_batch_is_late(int r)
  * negative errno. */
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
 
-/* units.c: given pages of a process. Begin a job and take its answer, as nm_batch_step(). */
+/* batch_units.c: given pages of a process. Begin a job and take its answer, as nm_batch_step(). */
 int nm_units_begin(struct nm_mover *mover);
 int nm_units_end(struct nm_mover *mover, int r);
 

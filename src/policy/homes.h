@@ -88,8 +88,9 @@ struct nm_home_state {
 	uint64_t decided_ns;	     /* or when its memory was last being moved */
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
 	bool left_alone;	     /* as in struct nm_process: it gets no home */
-	bool held;		     /* threads are leased to the nodes on which they ran */
-	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
+	bool assigned;		     /* threads are assigned to the nodes on which they ran */
+	bool drawn; /* a lottery has moved its threads, which have assignments and pending verdicts
+		     */
 	uint64_t stays_until; /* first interval in which it may change to a home, or back */
 	bool judged;
 	uint64_t placed_ns; /* when it was assigned its home */
@@ -206,7 +207,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 
 /*
  * Returns whether its home is suspended: it was assigned because few threads ran, and has not been
- * measured since threads were created. Until then nothing is leased, nudged or moved to it: new
+ * measured since threads were created. Until then nothing is assigned or moved to it: new
  * threads touch their memory where they run.
  */
 bool nm_home_state_is_suspended(const struct nm_home_state *state);
@@ -256,8 +257,8 @@ bool nm_placement_is_unknown(uint64_t domain);
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 			   struct nm_examination *ret);
 /* Follows the start and the end of processes; domain: the process's own or its parent's. Returns
- * whether this suspends the home of the process, whose leases then end. Called for each record of
- * the drain. */
+ * whether this suspends the home of the process, whose assignments then end. Called for each record
+ * of the drain. */
 bool nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
 			     uint64_t domain, uint64_t now_ns);
 /* Subtracts the cost of an interval from the budget of examinations. */
@@ -427,20 +428,22 @@ void nm_placement_leave_to_lottery(const struct nm_placement *placement,
 bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, uint64_t interval);
 /* A lottery has moved a thread of the process. Called for each applied decision. */
 void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval);
-/* Returns whether computing threads of the process may be held where they run: it exceeds every
- * node, and no more CPUs are in demand than there are, or than it may use. */
-bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
-/* Returns a process whose threads were held and must not be any more, and notes that; NULL: none.
- * The search begins with the process *next, initially 0, and continues there. Called before the
- * next plan. */
-const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement, size_t *next);
-/* A thread of a process was leased to its home, or is held. Returns whether it is the first held
- * one. Called for each such lease. */
-bool nm_placement_held(struct nm_placement *placement, uint32_t pid);
+/* Returns whether computing threads of the process may be assigned to where they run: it exceeds
+ * every node, and no more CPUs are in demand than there are, or than it may use. */
+bool nm_placement_may_assign(const struct nm_placement *placement,
+			     const struct nm_home_state *state);
+/* Returns a process whose threads were assigned and must not be any more, and notes that; NULL:
+ * none. The search begins with the process *next, initially 0, and continues there. Called before
+ * the next plan. */
+const struct nm_home_state *nm_placement_end_assignments(struct nm_placement *placement,
+							 size_t *next);
+/* A thread was moved to its home, or to the node of its process without a home that it is assigned
+ * to. Returns whether it is the first one that is assigned so. */
+bool nm_placement_assigned(struct nm_placement *placement, uint32_t pid);
 
-/* ---- threads.c ---- */
+/* ---- home_threads.c ---- */
 
-/* Plans the moves of the snapshot's threads to their homes, and the leases of threads that stay
+/* Plans the moves of the snapshot's threads to their homes, and assigns threads that stay
  * (numa-migrd-policies(7)). */
 void nm_placement_plan(struct nm_placement *placement, const struct nm_home_round *round,
 		       struct nm_plan *plan);

@@ -51,7 +51,7 @@ static bool is_comparable(const struct nm_record *record, const struct nm_snapsh
 }
 
 /* Records P of every measured thread for its main node, and drops threads that are not in the
- * snapshot (column.h). The whole record is cleared when P has a different meaning
+ * snapshot (nm_column_follow_threads()). The whole record is cleared when P has a different meaning
  * (threads.performance, or derived from locality) or the number of nodes has changed. */
 static void follow(void *state, const struct nm_snapshot *snapshot, const struct nm_config *config)
 {

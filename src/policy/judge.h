@@ -335,9 +335,9 @@ size_t nm_verifier_open(const struct nm_verifier *verifier);
  * rolled back and its thread was only bound to its node, because its partners came there (kMAF). */
 bool nm_verdict_restores(const struct nm_verdict *verdict);
 /*
- * Returns whether the thread is left alone for some time: its move was not kept; or it has no lease
- * but a transient affinity, and the kernel was free to move it back, so that it would be moved
- * again and again; or it is itself no faster (IMAR²).
+ * Returns whether the thread is left alone for some time: its move was not kept; or it is
+ * not assigned, and the kernel was free to move it back, so that it would be moved again and again;
+ * or it is itself no faster (IMAR²).
  */
 bool nm_verdict_bars(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
 		     bool stays);

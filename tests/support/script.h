@@ -138,6 +138,11 @@ static size_t nr_script_kept;
 		}                                                                                  \
 	}
 
+/* Called before a failure, as by a test that redirects its messages. */
+#ifndef SCRIPT_FAILING
+#define SCRIPT_FAILING() (void)0
+#endif
+
 /* Fails with the line and the step. */
 __attribute__((noreturn, format(printf, 2, 3))) static inline void
 script_fail(const struct step *step, const char *format, ...)
@@ -147,6 +152,7 @@ script_fail(const struct step *step, const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	SCRIPT_FAILING();
 	fail_msg("line %u: %s: %s", step->line, step->text, text);
 	abort(); /* not reached */
 }

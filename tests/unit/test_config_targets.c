@@ -95,54 +95,49 @@ TEST(test_all_must_match)
 	assert_false(includes("slice = \"a.slice\"; user = \"8\";", "/a.slice/b"));
 }
 
-TEST(test_mistakes)
-{
-	refuse("targets: { include = ( { slice = \"batch\"; } ); };",
-	       "conf:1: targets.include.slice: found \"batch\", allowed: the name of a slice, "
-	       "which ends in .slice, or a pattern with *");
-	refuse("targets: { include = ( { slice = \"/a.slice\"; } ); };",
-	       "conf:1: targets.include.slice: found \"/a.slice\", allowed: the name of a slice, "
-	       "which ends in .slice, or a pattern with *");
-	refuse("targets: { exclude = ( { cgroup = \"a/b\"; } ); };",
-	       "conf:1: targets.exclude.cgroup: found \"a/b\", allowed: a path in the unified "
-	       "hierarchy, or a pattern, that begins with / and does not end in /");
-	refuse("targets: { exclude = ( { cgroup = \"/a/\"; } ); };",
-	       "conf:1: targets.exclude.cgroup: found \"/a/\", allowed: a path in the unified "
-	       "hierarchy, or a pattern, that begins with / and does not end in /");
-	refuse("targets: { exclude = ( { cgroup = 1; } ); };",
-	       "conf:1: targets.exclude.cgroup: found 1, allowed: the same number in quotes");
-}
+#define A_SLICE "allowed: the name of a slice, which ends in .slice, or a pattern with *"
+#define A_CGROUP                                                                                   \
+	"allowed: a path in the unified hierarchy, or a pattern, that begins with / and does not " \
+	"end in /"
+
+READINGS(test_mistakes,
+	 {"targets: { include = ( { slice = 'batch'; } ); };",
+	  "conf:1: targets.include.slice: found 'batch', " A_SLICE},
+	 {"targets: { include = ( { slice = '/a.slice'; } ); };",
+	  "conf:1: targets.include.slice: found '/a.slice', " A_SLICE},
+	 {"targets: { exclude = ( { cgroup = 'a/b'; } ); };",
+	  "conf:1: targets.exclude.cgroup: found 'a/b', " A_CGROUP},
+	 {"targets: { exclude = ( { cgroup = '/a/'; } ); };",
+	  "conf:1: targets.exclude.cgroup: found '/a/', " A_CGROUP},
+	 {"targets: { exclude = ( { cgroup = '/a//b'; } ); };",
+	  "conf:1: targets.exclude.cgroup: found '/a//b', " A_CGROUP},
+	 {"targets: { include = ( { cgroup = '/sys/fs/cgroup/a.slice'; } ); };",
+	  "conf:1: targets.include.cgroup: found '/sys/fs/cgroup/a.slice', allowed: the same path "
+	  "without /sys/fs/cgroup"},
+	 {"targets: { exclude = ( { cgroup = 1; } ); };",
+	  "conf:1: targets.exclude.cgroup: found 1, allowed: the same number in quotes"})
 
 /* ---- metrics.file ---- */
 
-TEST(test_file)
-{
-	nm_auto(nm_config_freep) struct nm_config *config =
-		accept("metrics: { file = \"/var/x y.prom\"; };");
-	assert_string_equal(config->metrics.file, "/var/x y.prom");
-	refuse("metrics: { file = \"x.prom\"; };",
-	       "conf:1: metrics.file: found \"x.prom\", allowed: \"\" or an absolute path of at "
-	       "most 255 bytes that ends in .prom");
-	refuse("metrics: { file = \"/var/\"; };",
-	       "conf:1: metrics.file: found \"/var/\", allowed: \"\" or an absolute path of at "
-	       "most 255 bytes that ends in .prom");
-	refuse("metrics: { file = \"/a\\x0ab\"; };",
-	       "conf:1: metrics.file: found \"/a\\x0ab\", allowed: \"\" or an absolute path of at "
-	       "most 255 bytes that ends in .prom");
-}
+#define A_FILE "allowed: '' or an absolute path of at most 255 bytes that ends in .prom"
+
+READINGS(test_file, {"metrics: { file = '/var/x y.prom'; };", "metrics.file = '/var/x y.prom'"},
+	 {"metrics: { file = 'x.prom'; };", "conf:1: metrics.file: found 'x.prom', " A_FILE},
+	 {"metrics: { file = '/var/'; };", "conf:1: metrics.file: found '/var/', " A_FILE},
+	 {"metrics: { file = '/a\\x0ab'; };", "conf:1: metrics.file: found '/a\\x0ab', " A_FILE})
 
 TEST(test_long_file)
 {
-	char text[400], path[NM_CONFIG_PATH_BYTES + 1];
-	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	char text[400], is[400], path[NM_CONFIG_PATH_BYTES + 1];
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
 	memcpy(path + sizeof(path) - 7, ".prom", sizeof(".prom"));
-	(void)snprintf(text, sizeof(text), "metrics: { file = \"%s\"; };", path);
-	nm_config_free(accept(text));
+	(void)snprintf(text, sizeof(text), "metrics: { file = '%s'; };", path);
+	(void)snprintf(is, sizeof(is), "metrics.file = '%s'", path);
+	check_reading(&(struct reading){text, is});
 	memcpy(path + sizeof(path) - 7, "a.prom", sizeof("a.prom"));
-	int length = snprintf(text, sizeof(text), "metrics: { file = \"%s\"; };", path);
-	refuse_bytes(text, (size_t)length, &errors);
+	(void)snprintf(text, sizeof(text), "metrics: { file = '%s'; };", path);
+	check_reading(&(struct reading){text, "conf:1: metrics.file: found …"});
 }
 
 RUN_TESTS()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Warnings and errors for a configuration: each row contains the text of a file, and the whole
- * message; a row without one is accepted silently. */
+/* Warnings for a configuration: each row contains the text of a file, and the whole message; a row
+ * without one is accepted silently. */
 #include "../support/test.h"
 
 #include "config_cases.h"
@@ -11,7 +11,6 @@ struct scene {
 
 #define INCLUDE(pattern) "targets: {\n include = ( { " pattern " } ); };"
 #define EXCLUDE(pattern) "targets: {\n exclude = ( { " pattern " } ); };"
-#define PARAMETER "is a parameter: write parameters: { "
 
 /* Valid, and without effect. */
 static const struct scene warnings[] = {
@@ -49,29 +48,6 @@ static const struct scene warnings[] = {
 	{"pages: { policy = \"exclusivity\"; numa_balancing = \"manage\"; };", NULL},
 };
 
-/* Wrong, with what to write. */
-static const struct scene errors[] = {
-	{"threads: {\nselection = \"dtas\"; };",
-	 "conf:2: threads.selection: " PARAMETER "threads: { selection = …; }; };"},
-	{"threads: { cooldown = 3; };", "conf:1: cooldown: " PARAMETER "cooldown = …; };"},
-	{"q1 = 3;", "conf:1: q1: " PARAMETER "q1 = …; };"},
-	{"parameters: { pages: { keep_free_percent = 3; }; };",
-	 "conf:1: pages.keep_free_percent: is a setting: write it outside of the parameters"},
-	{"general: { dry_run = true; dry_run = false; };",
-	 "conf:1: dry_run: the second one in this file; a group or setting stands once in a file: "
-	 "keep one, with the contents of both if they are groups"},
-	{"parameters: { general: { interval_s = nan; }; };", "conf:1: found nan, write a number"},
-	{"targets: { include = ( { } ); };",
-	 "conf:1: targets.include: found an empty group, allowed: a group such as { command = "
-	 "\"x*\"; } with one or more of command, unit, slice, cgroup, user"},
-	{INCLUDE("user = 1000;"),
-	 "conf:2: targets.include.user: found 1000, allowed: the same number in quotes"},
-	{"\xef\xbb\xbf", "conf:1: this file begins with a byte order mark (BOM): save it as UTF-8 "
-			 "without one"},
-	{"threads: { policy = “auto”; };",
-	 "conf:1: this line contains a typographic quote: write \""},
-};
-
 TEST(test_what_has_no_effect_is_a_warning)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(warnings); i++) {
@@ -86,18 +62,17 @@ TEST(test_what_has_no_effect_is_a_warning)
 	}
 }
 
-TEST(test_what_is_wrong_is_answered_with_what_to_write)
-{
-	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++)
-		refuse(errors[i].text, errors[i].message);
-}
+/* A setting that is a parameter and has a group, and a parameter in a group without parameters. */
+READINGS(test_what_is_wrong_is_answered_with_what_to_write,
+	 {"threads: {\nselection = 'dtas'; };",
+	  "conf:2: threads.selection: is a parameter: write parameters: { threads: { "
+	  "selection = …; }; };"},
+	 {"parameters: { pages: { keep_free_percent = 3; }; };",
+	  "conf:1: pages.keep_free_percent: is a setting: write it outside of the parameters"})
 
 /* The nearest name of a parameter, and a group that there is not. */
-TEST(test_the_file_of_parameters)
-{
-	refuse_parameters("", "thraeds: { selection = \"dtas\"; };",
-			  "parameters:1: thraeds: unknown parameter; the nearest known one is "
-			  "threads");
-}
+READINGS(test_the_file_of_parameters,
+	 {"", "parameters:1: thraeds: unknown parameter; the nearest known one is threads",
+	  .parameters = "thraeds: { selection = 'dtas'; };"})
 
 RUN_TESTS()

@@ -341,6 +341,7 @@ TEST_BETWEEN(with_cgroup, without_cgroup, test_steer)
 	need_bus(state);
 	set_attribute("on");
 	steer("steer a.mount off", 1, "a.mount: not a service, scope or slice", "on");
+	steer("release numa-migrd", 1, "numa-migrd: has no process", "on");
 	steer("steer numa-migrd observe", 0, "", "observe");
 	steer("steer numa-migrd.service reset --json", 0,
 	      "{\"version\": 2, \"result\": \"reset\"}\n", "none");
@@ -361,6 +362,7 @@ CTL_TEST(test_steer_without_cgroup, fake_refusing_service,
 	 {"steer postgresql off", 1,
 	  "postgresql.service: has no process; name one of its instances: "
 	  "postgresql@15-main.service"},
+	 {"release nosuch", 1, "nosuch.service: there is no such unit"},
 	 {"steer a.timer off", 1, "a.timer: not a service, scope or slice"},
 	 {"steer /a off", 1, "/a: not the name of a unit"},
 	 {"steer " FIFTY FIFTY FIFTY FIFTY FIFTY " off", 1, "a…: not the name of a unit"})

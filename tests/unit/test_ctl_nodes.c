@@ -4,52 +4,26 @@
 #define TEAR_DOWN drop
 #include "../support/test.h"
 
-#include <fcntl.h>
-#include <ftw.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../src/ctl/ctl.h"
 #include "../../src/ctl/nodes.h"
+#include "fixture.h"
 
 static char folder[64];
-
-/* Writes a file below the folder, and the directories above it. */
-static void put_file(const char *path, const char *text)
-{
-	char whole[256];
-	(void)snprintf(whole, sizeof(whole), "%s/%s", folder, path);
-	for (char *slash = whole + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		(void)mkdir(whole, 0755);
-		*slash = '/';
-	}
-	FILE *file = fopen(whole, "we");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
 
 static int make(void **state)
 {
 	(void)state;
-	(void)snprintf(folder, sizeof(folder), "/tmp/numa-migrctl-XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *file, int type, struct FTW *walk)
-{
-	(void)file, (void)type, (void)walk;
-	return remove(path);
+	fixture_make(folder, sizeof(folder));
+	return 0;
 }
 
 static int drop(void **state)
 {
 	(void)state;
-	return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	fixture_remove(folder);
+	return 0;
 }
 
 #define NODE(n, file) "sys/devices/system/node/node" #n "/" file
@@ -67,17 +41,18 @@ static json_t *read_all(void)
 /* Node 2 has only memory. */
 static void put_machine(void)
 {
-	put_file("sys/devices/system/node/online", "0,2\n");
-	put_file(NODE(0, "cpulist"), "0-2,8\n");
-	put_file(NODE(0, "distance"), "10 21\n");
-	put_file(NODE(0, "meminfo"),
-		 "Node 0 MemTotal:       2097152 kB\nNode 0 MemFree:        1048576 kB\n");
-	put_file(NODE(0, "numastat"), "numa_hit 7\nnuma_miss 6\nnuma_foreign 5\ninterleave_hit 4\n"
-				      "local_node 3\nother_node 2\n");
-	put_file(NODE(2, "cpulist"), "\n");
-	put_file(NODE(2, "distance"), "21 10\n");
-	put_file(NODE(2, "meminfo"),
-		 "Node 2 MemTotal:       1024 kB\nNode 2 MemFree:        512 kB\n");
+	fixture_file(folder, "sys/devices/system/node/online", "0,2\n");
+	fixture_file(folder, NODE(0, "cpulist"), "0-2,8\n");
+	fixture_file(folder, NODE(0, "distance"), "10 21\n");
+	fixture_file(folder, NODE(0, "meminfo"),
+		     "Node 0 MemTotal:       2097152 kB\nNode 0 MemFree:        1048576 kB\n");
+	fixture_file(folder, NODE(0, "numastat"),
+		     "numa_hit 7\nnuma_miss 6\nnuma_foreign 5\ninterleave_hit 4\n"
+		     "local_node 3\nother_node 2\n");
+	fixture_file(folder, NODE(2, "cpulist"), "\n");
+	fixture_file(folder, NODE(2, "distance"), "21 10\n");
+	fixture_file(folder, NODE(2, "meminfo"),
+		     "Node 2 MemTotal:       1024 kB\nNode 2 MemFree:        512 kB\n");
 }
 
 TEST(nodes_are_printed_as_by_numactl_and_numastat)
@@ -124,9 +99,8 @@ TEST(without_nodes_nothing_is_read)
 /* ---- the choice ---- */
 
 /* Four nodes of 8 CPUs in two pairs; the loads are those of the service. */
-static json_t *machine(double load0, double load1, double load2, double load3)
+static json_t *machine(const double loads[4])
 {
-	const double loads[] = {load0, load1, load2, load3};
 	json_t *nodes = json_array();
 	for (int i = 0; i < 4; i++) {
 		json_t *cpus = json_array(), *distances = json_array();
@@ -144,85 +118,76 @@ static json_t *machine(double load0, double load1, double load2, double load3)
 	return nodes;
 }
 
+static const struct {
+	const char *name;
+	double loads[4], cpus, gigabytes;
+	bool fits;
+	const char *nodes;
+} choices[] = {
+	{"the most idle CPUs", {0.5, 0, 0.25, 0.5}, 4, 8, true, "[1]"},
+	{"two that are near each other", {0, 0.6, 0.25, 0.25}, 12, 8, true, "[2,3]"},
+	{"more nodes for memory than for CPUs", {0}, 1, 40, true, "[0,1,2]"},
+	{"if nothing suffices, all", {0}, 33, 1, false, "[0,1,2,3]"},
+};
+
 /* Takes over the nodes. */
-static void assert_choice(json_t *nodes, double cpus, double gigabytes, bool fits,
-			  const char *expected)
+static void check_choice(const char *name, json_t *nodes, double cpus, double bytes, bool fits,
+			 const char *expected)
 {
 	bool found = !fits;
-	json_t *numbers = nm_ctl_choose_nodes(nodes, cpus, gigabytes * (1 << 30), &found);
-	char *text = json_dumps(numbers, JSON_COMPACT);
-	assert_string_equal(text, expected);
-	assert_int_equal(found, fits);
-	free(text);
+	json_t *numbers = nm_ctl_choose_nodes(nodes, cpus, bytes, &found);
+	nm_autofree char *text = json_dumps(numbers, JSON_COMPACT);
+	if (strcmp(text, expected) != 0 || found != fits)
+		fail_msg("%s: %s, %s, expected %s", name, text, found ? "fits" : "does not fit",
+			 expected);
 	json_decref(numbers);
 	json_decref(nodes);
 }
 
-TEST(the_node_with_the_most_idle_cpus_is_chosen)
+TEST(idle_and_near_nodes_are_chosen)
 {
-	assert_choice(machine(0.5, 0, 0.25, 0.5), 4, 8, true, "[1]");
-}
-
-TEST(nodes_that_are_near_each_other_are_chosen)
-{
-	assert_choice(machine(0, 0.6, 0.25, 0.25), 12, 8, true, "[2,3]");
-}
-
-TEST(memory_may_need_more_nodes_than_cpus)
-{
-	assert_choice(machine(0, 0, 0, 0), 1, 40, true, "[0,1,2]");
-}
-
-TEST(if_nothing_suffices_all_nodes_are_printed)
-{
-	assert_choice(machine(0, 0, 0, 0), 33, 1, false, "[0,1,2,3]");
+	EACH_ROW(row, choices)
+	check_choice(row->name, machine(row->loads), row->cpus, row->gigabytes * (1 << 30),
+		     row->fits, row->nodes);
 }
 
 TEST(a_node_without_cpus_only_adds_memory)
 {
 	put_machine();
-	bool fits = false;
-	json_t *nodes = read_all();
-	json_t *numbers = nm_ctl_choose_nodes(nodes, 1, (double)(1024U << 20) + 1, &fits);
-	assert_true(fits);
-	assert_int_equal(json_array_size(numbers), 2);
-	json_decref(numbers);
-	json_decref(nodes);
+	check_choice("memory of node 2", read_all(), 1, (double)(1024U << 20) + 1, true, "[0,2]");
 }
 
 /* ---- cgroups and drop-ins ---- */
 
 TEST(processes_of_all_cgroups_below_are_found)
 {
+	static const pid_t expected[] = {11, 12, 13};
 	struct nm_pids pids = {0};
-	put_file("a.service/cgroup.procs", "11\n12\n");
-	put_file("a.service/inner/cgroup.procs", "13\n");
 	char path[128];
+	fixture_file(folder, "a.service/cgroup.procs", "11\n12\n");
+	fixture_file(folder, "a.service/inner/cgroup.procs", "13\n");
 	(void)snprintf(path, sizeof(path), "%s/a.service", folder);
 	nm_ctl_cgroup_pids(path, &pids);
 	assert_int_equal(pids.count, 3);
-	assert_int_equal(pids.items[0], 11);
-	assert_int_equal(pids.items[1], 12);
-	assert_int_equal(pids.items[2], 13);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pids.items[i], expected[i]);
 	free(pids.items);
 }
 
 TEST(a_permanent_value_is_a_drop_in)
 {
-	char path[128], text[512] = "";
+	static const char file[] = "a.service.d/numa-migrd.conf";
+	char path[128];
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, file);
 	assert_int_equal(nm_ctl_write_drop_in(folder, "a.service", "observe"), 0);
-	(void)snprintf(path, sizeof(path), "%s/a.service.d/numa-migrd.conf", folder);
-	FILE *file = fopen(path, "re");
-	assert_non_null(file);
-	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
-	(void)fclose(file);
-	assert_non_null(strstr(text, "[Service]\nExecStartPre=-+/bin/sh -c 'group=$$(sed -n "
-				     "\"s/^0:://p\" /proc/self/cgroup) && setfattr -n "
-				     "user.numa-migrd -v observe "
-				     "\"/sys/fs/cgroup$${group%%/.control}\"'\n"));
-	assert_int_equal(nm_ctl_write_drop_in(folder, "a.service", "reset"), 0);
-	assert_int_equal(access(path, F_OK), -1);
-	assert_int_equal(nm_ctl_write_drop_in(folder, "a.service", "reset"), 0);
+	assert_non_null(strstr(fixture_read(folder, file),
+			       "[Service]\nExecStartPre=-+/bin/sh -c 'group=$$(sed -n "
+			       "\"s/^0:://p\" /proc/self/cgroup) && setfattr -n user.numa-migrd -v "
+			       "observe \"/sys/fs/cgroup$${group%%/.control}\"'\n"));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(nm_ctl_write_drop_in(folder, "a.service", "reset"), 0);
+		assert_int_equal(access(path, F_OK), -1);
+	}
 }
 
 RUN_TESTS()

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon from start to end: its actions, the reasons for its end, and the state afterwards. */
+/*
+ * The daemon from start to end: its actions, the reasons for its end, and the state afterwards.
+ *
+ *	configure TEXT; reload TEXT	WORLD_SETTINGS and TEXT, now, or while the daemon runs:
+ *	set reload_s = 2		in this second; 0: when the thread has moved
+ *	set stay_s = 5			the daemon is stopped later than this after the reload
+ *	set interrupt_s = 1		SIGINT; otherwise SIGTERM when the thread has moved
+ *	run = success			the daemon from start to end, with this status
+ *	log ~ Stopped			what it has written
+ *	crash				it is killed within a move
+ */
 #define SET_UP set_up
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
@@ -7,16 +17,24 @@
 #include <sys/eventfd.h>
 #include <sysexits.h>
 
+#include "../support/script.h"
 #include "whole_daemon_fixture.h"
 
 #define LONG 60 /* seconds until an expected event is given up */
 
 static struct world *world;
+static struct {
+	unsigned interrupt_s, reload_s, stay_s, reloaded_at;
+	char reload[1000];
+} life;
+static struct nm_daemon other = {.runtime.directory = -1};
 
 /* Worker 100 runs on node 0 with its memory on node 1; the memory of 101 is local. */
 static int set_up(void **state)
 {
 	(void)state;
+	(void)umask(022);
+	memset(&life, 0, sizeof(life));
 	world = world_new();
 	world_worker(world, 100, 1);
 	world_worker(world, 101, 0);
@@ -36,250 +54,158 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void assert_no_trace(void)
+static void reload(struct world *w)
 {
-	const struct fake_thread *thread = fake_trace(world->fake);
-	if (thread)
-		fail_msg("thread %u has %#" PRIx64, thread->tid, thread->mask);
+	world_configure(w, life.reload);
+	life.reloaded_at = w->seconds;
+	raise(SIGHUP);
 }
 
-static bool there_is(const char *name)
+/* Notes what happens, reloads, and ends the daemon. */
+static void live_on(struct world *w)
+{
+	const bool reloads = *life.reload && !life.reloaded_at;
+	w->seen_moved |= world_moved(w, 100);
+	w->seen_returned = !fake_trace(w->fake);
+	if (reloads && (life.reload_s ? w->seconds == life.reload_s : w->seen_moved))
+		reload(w);
+	else if (w->seconds == life.interrupt_s)
+		raise(SIGINT);
+	else if (w->seconds > LONG ||
+		 (w->seen_moved && !reloads && w->seconds >= life.reloaded_at + life.stay_s))
+		raise(SIGTERM);
+}
+
+static int run_daemon(void)
+{
+	if (!world->each_second)
+		world->each_second = live_on;
+	return world_run(world);
+}
+
+/* ---- words ---- */
+
+static char settings[1000];
+
+static const char *settings_of(const struct step *step)
+{
+	snprintf(settings, sizeof(settings), WORLD_SETTINGS "%s", step_rest(step));
+	return settings;
+}
+
+static int there_is(const char *name)
 {
 	char path[FIXTURE_PATH + 64];
 	snprintf(path, sizeof(path), "%s/%s", world->root, name);
 	return access(path, F_OK) == 0;
 }
 
-static void stop_when_moved(struct world *w)
+/* numad 200 1000: a process of this name, and its user */
+WORD(numad)
 {
-	w->seen_moved = w->seen_moved || world_moved(w, 100);
-	if (w->seen_moved || w->seconds > LONG)
-		raise(SIGTERM);
+	struct fake_thread *thread = fake_process(world->fake, U(0), 1);
+	snprintf(thread->comm, sizeof(thread->comm), "numad");
+	thread->uid = U(1);
 }
 
-TEST(the_daemon_moves_a_thread_and_restores_it)
+WORD(many_groups)
 {
-	fake_get(world->fake, 100)->rss_kb = 4096; /* it creates no task for long */
-	world->each_second = stop_when_moved;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_moved);
-	assert_no_trace();
-	assert_false(there_is("moves"));
-	assert_false(there_is("lock"));
-	world_assert_logged(world, "Started: 2 nodes, 4 CPUs, source clock+faults");
-	world_assert_logged(world, "\nMoved prog100[100/100] from CPU 0 (node 0) to node 1");
-	world_assert_logged(world, "Stopped: all affinities restored");
+	fake_get(world->fake, U(0))->many_groups = true;
+	fake_move(world->fake, U(0), "/user.slice/user-1000.slice/session-1.scope");
 }
+
+ACTION(configure, world_configure(world, settings_of(step)))
+ACTION(reload, snprintf(life.reload, sizeof(life.reload), "%s", settings_of(step)))
+ACTION(file, fixture_file(world->root, step->word[0], strstr(step->text, step->word[1])))
+ACTION(refuse_affinities, fake_fail(world->fake, FAKE_SET, U(0), 1000000, EPERM))
+ACTION(accept, fake_calm(world->fake))
+ACTION(old_kernel, world->release = "5.15.0-91-generic\n")
+ACTION(balancing, world->balancing = "2\n")
+QUANTITY(other_opens, nm_runtime_open(&other.runtime))
+ACTION(close_other, nm_runtime_close(&other.runtime, true))
+QUANTITY(run, run_daemon())
+NAMES(run, {"success", EXIT_SUCCESS}, {"failure", EXIT_FAILURE}, {"config", EX_CONFIG})
+TEXT(log, world_logged(world))
+TEXT(content, fixture_read(world->root, step->word[0]))
+QUANTITY(there_is, there_is(step->word[0]))
+QUANTITY(moved, world->seen_moved)
+QUANTITY(returned, world->seen_returned)
+QUANTITY(narrow, fake_trace(world->fake) != NULL)
+QUANTITY(seconds, world->seconds)
+QUANTITY(sets, world->fake->calls[FAKE_SET])
+QUANTITY(long_statuses, world->fake->long_statuses)
+QUANTITY(is_root, geteuid() == 0)
+QUANTITY(says_root, strstr(world_logged(world), "Not confined by Landlock: run as root") != NULL)
+KNOB(restore, world->options.restore)
+KNOB(dry_run, world->options.dry_run)
+KNOB(rss_kb, fake_get(world->fake, U(0))->rss_kb)
+KNOB(interrupt_s, life.interrupt_s)
+KNOB(reload_s, life.reload_s)
+KNOB(stay_s, life.stay_s)
+
+/* ---- a life ---- */
+
+/* It creates no task for long. */
+SCRIPT(the_daemon_moves_a_thread_and_restores_it,
+       "set rss_kb 100 = 4096; run = success; moved = 1; narrow = 0; there_is moves = 0",
+       "there_is lock = 0; log ~ Started: 2 nodes, 4 CPUs, source clock+faults",
+       "log ~ \nMoved prog100[100/100] from CPU 0 (node 0) to node 1",
+       "log ~ Stopped: all affinities restored")
 
 /* It runs nevertheless. */
-TEST(a_kernel_that_is_not_tested_is_reported)
-{
-	world->release = "5.15.0-91-generic\n";
-	world->each_second = stop_when_moved;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_moved);
-	world_assert_logged(world, "Linux 5.15.0-91-generic is older than 6.1");
-}
+SCRIPT(a_kernel_that_is_not_tested_is_reported, "old_kernel; run = success",
+       "moved = 1; log ~ Linux 5.15.0-91-generic is older than 6.1")
 
-TEST(a_dry_run_changes_nothing)
-{
-	world->options.dry_run = true;
-	world->each_second = stop_when_moved;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seconds > LONG);
-	assert_int_equal(world->fake->calls[FAKE_SET], 0);
-	world_assert_logged(world, "dry run: nothing is changed");
-	world_assert_logged(world, "\nWould move prog100[100/100]");
-}
-
-static void interrupt_at_once(struct world *w)
-{
-	(void)w;
-	raise(SIGINT);
-}
-
-TEST(interrupting_ends_it_too)
-{
-	world->each_second = interrupt_at_once;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_logged(world, "Stopped: ");
-}
-
-/* Any program can choose a name, and only root runs numad. */
-TEST(other_thread_movers_are_reported)
-{
-	snprintf(fake_process(world->fake, 200, 1)->comm, 16, "numad");
-	fake_get(world->fake, 200)->uid = 1000;
-	snprintf(fake_process(world->fake, 201, 1)->comm, 16, "numad");
-	fake_get(world->fake, 201)->uid = 0;
-	snprintf(fake_process(world->fake, 202, 1)->comm, 16, "numad");
-	fake_get(world->fake, 202)->uid = 0;
-	world->each_second = interrupt_at_once;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_logged(world, "numad (PID 201) is running: moves the same threads");
-	world_assert_not_logged(world, "numad (PID 200)");
-	world_assert_not_logged(world, "numad (PID 202)");
-}
-
-/* SECURITY: many-groups-of-a-process */
-TEST(false_names_cost_little)
-{
-	for (uint32_t pid = 300; pid < 320; pid++) {
-		struct fake_thread *thread = fake_process(world->fake, pid, 1);
-		snprintf(thread->comm, sizeof(thread->comm), "numad");
-		thread->uid = 1000;
-		thread->many_groups = true;
-		fake_move(world->fake, pid, "/user.slice/user-1000.slice/session-1.scope");
-	}
-	world->each_second = interrupt_at_once;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_int_equal(world->fake->long_statuses, 0);
-}
-
-TEST(tiering_shows_no_accesses)
-{
-	world->balancing = "2\n";
-	world->each_second = interrupt_at_once;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_logged(world, "kernel.numa_balancing is 2 (tiers of memory only); set ");
-	world_assert_not_logged(world, "the kernel moves pages and threads, too");
-}
+SCRIPT(a_dry_run_changes_nothing, "set dry_run = 1; run = success; seconds > 60; sets = 0",
+       "log ~ dry run: nothing is changed; log ~ \nWould move prog100[100/100]")
 
 /* SECURITY: confined */
-TEST(running_unconfined_as_root_is_logged)
-{
-	world->each_second = interrupt_at_once;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	if (geteuid() == 0)
-		world_assert_logged(world, "Not confined by Landlock: run as root");
-	else
-		world_assert_not_logged(world, "numa-migrd is not confined");
-}
+SCRIPT(running_unconfined_as_root_is_logged,
+       "set interrupt_s = 1; run = success; log ~ Stopped: ; keep root = is_root; says_root = root")
 
-TEST(an_invalid_file_prevents_the_start)
-{
-	char place[FIXTURE_PATH + 64];
-	world_configure(world, "parameters: { general: { interval_s = 0.1; }; };\nverify: { "
-			       "control_percent = -1; };\n");
-	assert_int_equal(world_run(world), EX_CONFIG);
-	snprintf(place, sizeof(place), "%s:2", world->config);
-	world_assert_logged(world, place);
-	assert_int_equal(world->seconds, 0);
-}
+/* Any program can choose a name, and only root runs numad. */
+SCRIPT(other_thread_movers_are_reported,
+       "numad 200 1000; numad 201 0; numad 202 0; set interrupt_s = 1; run = success",
+       "log ~ numad (PID 201) is running: moves the same threads",
+       "log !~ numad (PID 200); log !~ numad (PID 202)")
 
-TEST(only_one_runs)
-{
-	struct nm_daemon other = {.runtime.directory = -1};
-	assert_int_equal(nm_runtime_open(&other.runtime), 0);
-	assert_int_equal(world_run(world), EXIT_FAILURE);
-	world_assert_logged(world, "Another numa-migrd is running");
-	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_true(there_is("lock"));
-	nm_runtime_close(&other.runtime, true);
-}
+/* SECURITY: many-groups-of-a-process */
+SCRIPT(false_names_cost_little, "numad 300 1000; many_groups 300; numad 301 1000; many_groups 301",
+       "set interrupt_s = 1; run = success; long_statuses = 0")
 
-/* ---- affinities that cannot be restored ---- */
+SCRIPT(tiering_shows_no_accesses, "balancing; set interrupt_s = 1; run = success",
+       "log ~ kernel.numa_balancing is 2 (tiers of memory only)",
+       "log !~ the kernel moves pages and threads, too")
 
-TEST(a_stop_with_unrestored_affinities_fails)
-{
-	fake_fail(world->fake, FAKE_SET, 2, 1000000, EPERM); /* the first one narrows */
-	world->each_second = stop_when_moved;
-	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_non_null(fake_trace(world->fake));
-	assert_true(there_is("moves"));
-	world_assert_logged(world, "Stopped; affinities not restored: 1 ");
-	world_assert_not_logged(world, "all affinities restored");
+SCRIPT(an_invalid_file_prevents_the_start,
+       "configure verify: { control_percent = -1 }; run = config; seconds = 0",
+       "log ~ /numa-migrd.conf:3")
 
-	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_true(there_is("moves"));
-	world_assert_logged(world, "0 affinities restored, 1 failed");
+SCRIPT(only_one_runs, "other_opens = 0; run = failure; log ~ Another numa-migrd is running",
+       "set restore = 1; run = failure; there_is lock = 1; close_other")
 
-	fake_calm(world->fake);
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_no_trace();
-	assert_false(there_is("moves"));
-	assert_false(there_is("lock"));
-}
+/* The first change narrows. */
+SCRIPT(a_stop_with_unrestored_affinities_fails,
+       "refuse_affinities 2; run = failure; narrow = 1; there_is moves = 1",
+       "log ~ affinities not restored: 1 ", "log !~ all affinities restored",
+       "set restore = 1; run = failure; there_is moves = 1",
+       "log ~ 0 affinities restored, 1 failed",
+       "accept; run = success; narrow = 0; there_is moves = 0; there_is lock = 0")
 
 /* ---- reload ---- */
 
-static unsigned reloaded_at;
+#define DRY "general: { dry_run = true }"
 
-static void reload_with(struct world *w, const char *text)
-{
-	world_configure(w, text);
-	reloaded_at = w->seconds;
-	raise(SIGHUP);
-}
+/* The daemon continues with the old one and moves the thread. */
+SCRIPT(an_invalid_file_is_rejected,
+       "set reload_s = 2; reload \nthreads: { policy = \"none\" m = 1 }; run = success; moved = 1",
+       "log ~ /numa-migrd.conf:4; log ~ keeping previous configuration")
 
-/* Installs an invalid file after two seconds; the daemon continues with the old one and moves the
- * thread. */
-static void reload_a_bad_file(struct world *w)
-{
-	if (w->seconds == 2)
-		reload_with(w, "parameters: { general: { interval_s = 0.1; }; };\n\nthreads: { "
-			       "policy = \"none\"; m "
-			       "= 1; };\n");
-	stop_when_moved(w);
-}
+SCRIPT(a_valid_file_is_accepted, "set stay_s = 6; reload threads: { policy = \"none\" }",
+       "run = success; moved = 1; returned = 1; log ~ Configuration reloaded: ")
 
-TEST(an_invalid_file_is_rejected)
-{
-	char place[FIXTURE_PATH + 64];
-	world->each_second = reload_a_bad_file;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_moved);
-	snprintf(place, sizeof(place), "%s:3", world->config);
-	world_assert_logged(world, place);
-	world_assert_logged(world, "; keeping previous configuration");
-}
-
-static void reload_when_moved(struct world *w)
-{
-	if (!w->seen_moved && world_moved(w, 100)) {
-		w->seen_moved = true;
-		reload_with(w, WORLD_SETTINGS "threads: { policy = \"none\"; };\n");
-	} else if (w->seen_moved && w->seconds > reloaded_at + 5) {
-		w->seen_returned = !fake_trace(w->fake);
-		raise(SIGTERM);
-	} else if (w->seconds > LONG) {
-		raise(SIGTERM);
-	}
-}
-
-TEST(a_valid_file_is_accepted)
-{
-	world->each_second = reload_when_moved;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_moved);
-	assert_true(world->seen_returned);
-	world_assert_logged(world, "Configuration reloaded: ");
-}
-
-static void reload_to_dry_run(struct world *w)
-{
-	if (!w->seen_moved && world_moved(w, 100)) {
-		w->seen_moved = true;
-		reload_with(w, "general: { dry_run = true; }; parameters: { general: { interval_s "
-			       "= 0.1; }; };\n"
-			       "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n");
-	} else if ((w->seen_moved && w->seconds > reloaded_at + 20) || w->seconds > LONG) {
-		w->seen_returned = !fake_trace(w->fake);
-		raise(SIGTERM);
-	}
-}
-
-TEST(a_reload_to_dry_run_restores_affinities)
-{
-	world->each_second = reload_to_dry_run;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_true(world->seen_moved);
-	assert_true(world->seen_returned);
-}
-
-/* ---- queries ---- */
+SCRIPT(a_reload_to_dry_run_restores_affinities,
+       "set stay_s = 21; reload " DRY "; run = success; moved = 1; returned = 1")
 
 static int query_fd; /* an eventfd that reports an answer to a query */
 static unsigned progressed;
@@ -301,28 +227,30 @@ static void world_query_progress(struct nm_platform *platform)
 /* Once before a reload that opens the machine again, and once after. */
 static void let_answers_come(struct world *w)
 {
-	if (w->seconds == 1 || (reloaded_at && w->seconds == reloaded_at + 2))
+	if (w->seconds == 1 || (life.reloaded_at && w->seconds == life.reloaded_at + 2))
 		assert_int_equal(eventfd_write(query_fd, 1), 0);
-	else if (progressed == 1 && !reloaded_at)
-		reload_with(w, "general: { dry_run = true; }; parameters: { general: { interval_s "
-			       "= 0.1; }; };\n");
+	else if (progressed == 1 && !life.reloaded_at)
+		reload(w);
 	else if (progressed == 2 || w->seconds > LONG)
 		raise(SIGTERM);
 }
 
-TEST(queries_advance_in_the_loop)
+ACTION(close_answers, close(query_fd))
+QUANTITY(progressed, progressed)
+
+WORD(let_answers_come)
 {
-	struct nm_platform_ops ops = *world->platform.ops;
+	static struct nm_platform_ops ops;
+	ops = *world->platform.ops;
 	ops.query_fd = world_query_fd;
 	ops.query_progress = world_query_progress;
 	world->platform.ops = &ops;
-	query_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	progressed = reloaded_at = 0;
 	world->each_second = let_answers_come;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_int_equal(progressed, 2);
-	close(query_fd);
+	query_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
+
+SCRIPT(queries_advance_in_the_loop,
+       "reload " DRY "; let_answers_come; run = success; progressed = 2; close_answers")
 
 /* ---- after a crash ---- */
 
@@ -334,14 +262,13 @@ static void die(struct fake *fake)
 }
 
 /* As with kill -9; the machine is in memory shared by both processes. */
-static void crash(void)
+WORD(crash)
 {
 	int status;
 	fake_at(world->fake, FAKE_SET, 2, die);
-	world->each_second = stop_when_moved;
 	pid_t child = fork();
 	if (child == 0) {
-		(void)world_run(world);
+		(void)run_daemon();
 		_exit(2);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -350,74 +277,33 @@ static void crash(void)
 	memset(world->fake->open, 0, sizeof(world->fake->open));
 	fake_calm(world->fake);
 	assert_non_null(fake_trace(world->fake));
-	world->each_second = NULL;
 }
 
-TEST(restore_recovers_after_a_crash)
-{
-	crash();
-	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_no_trace();
-	world_assert_logged(world,
-			    "Recovered after unclean shutdown: 1 affinity restored, 0 failed");
-	assert_false(there_is("moves"));
-}
+SCRIPT(restore_recovers_after_a_crash,
+       "crash; set restore = 1; run = success; narrow = 0; there_is moves = 0",
+       "log ~ Recovered after unclean shutdown: 1 affinity restored, 0 failed")
 
 /* With any configuration, since this is how to recover from a bad one. */
-TEST(restore_needs_no_configuration)
-{
-	crash();
-	world_configure(world, "rubbish");
-	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_no_trace();
-}
+SCRIPT(restore_needs_no_configuration,
+       "crash; configure rubbish; set restore = 1; run = success; narrow = 0")
 
-TEST(a_start_restores_it_too)
-{
-	crash();
-	world_configure(world, WORLD_SETTINGS "threads: { policy = \"none\"; };\n");
-	world->each_second = interrupt_at_once;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_no_trace();
-	world_assert_logged(world, "1 affinity restored");
-}
+SCRIPT(a_start_restores_it_too, "crash; configure threads: { policy = \"none\" }",
+       "set interrupt_s = 1; run = success; narrow = 0; log ~ 1 affinity restored")
 
-/* Of a version before 0.9. */
-TEST(damage_in_a_ledger_is_reported)
-{
-	static const char damaged[] = "numa-migrd-ledger 1 " BOOT "\ngive nonsense\n";
-	fixture_file(world->root, "ledger", damaged);
-	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_FAILURE); /* the content of that line is unknown */
-	world_assert_logged(world, "/run/numa-migrd/ledger damaged: 1 line from line 2 on");
-	assert_string_equal(fixture_read(world->root, "ledger.damaged"), damaged);
-}
+#define DAMAGED "numa-migrd-ledger 1 " BOOT "\ngive nonsense\n"
 
-TEST(a_file_of_another_form_is_set_aside)
-{
-	fixture_file(world->root, "ledger", "rubbish\n");
-	fixture_file(world->root, "moves", "rubbish\n");
-	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_FAILURE);
-	world_assert_logged(world, "/run/numa-migrd/ledger unreadable, kept as ledger.damaged");
-	world_assert_logged(world, "/run/numa-migrd/moves unreadable, kept as moves.damaged");
-	assert_string_equal(fixture_read(world->root, "ledger.damaged"), "rubbish\n");
-	assert_false(there_is("ledger") || there_is("moves"));
-}
+/* Of a version before 0.9. The content of that line is unknown. */
+SCRIPT(damage_in_a_ledger_is_reported, "file ledger " DAMAGED "; set restore = 1; run = failure",
+       "log ~ /run/numa-migrd/ledger damaged: 1 line from line 2 on",
+       "content ledger.damaged = " DAMAGED)
 
-TEST(injection_state_survives_the_stop)
-{
-	fixture_file(world->root, "ledger", "rubbish\n");
-	world->each_second = stop_when_moved;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_logged(world, "but not those of a damaged file");
-	world_assert_not_logged(world, "Stopped: all affinities restored");
-}
+SCRIPT(a_file_of_another_form_is_set_aside,
+       "file ledger rubbish\n; file moves rubbish\n; set restore = 1; run = failure",
+       "log ~ /run/numa-migrd/ledger unreadable, kept as ledger.damaged",
+       "log ~ /run/numa-migrd/moves unreadable, kept as moves.damaged",
+       "content ledger.damaged = rubbish\n; there_is ledger = 0; there_is moves = 0")
 
-int main(void)
-{
-	umask(022);
-	return RUN_REGISTERED(NULL, NULL);
-}
+SCRIPT(injection_state_survives_the_stop, "file ledger rubbish\n; run = success",
+       "log ~ but not those of a damaged file; log !~ Stopped: all affinities restored")
+
+RUN_TESTS()

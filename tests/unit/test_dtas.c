@@ -203,7 +203,7 @@ TEST_BETWEEN(NULL, NULL, test_threads_fit_cpus_of_their_type)
 	assert_true(nm_dtas_fits(NM_DTAS_COMPUTE, NM_DTAS_EITHER, false));
 }
 
-TEST(test_lease_of_a_type)
+TEST(the_cpus_of_a_type)
 {
 	nm_autobitmap cpus = hwloc_bitmap_alloc_full();
 	(void)split(28, 28);

@@ -4,10 +4,8 @@
  * events of Sapphire Rapids passed by the helper.
  */
 #define SET_UP set_up
-#define TEAR_DOWN helper_fixture_teardown
+#define TEAR_DOWN tear_down
 #include "../support/test.h"
-
-#include <stdint.h>
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -23,6 +21,7 @@
 
 #include "../../src/platform/helper/server.h"
 #include "../../src/platform/privileged.h"
+#include "../support/script.h"
 #include "helper_fixture.h"
 
 #define LOADS 0x1cd
@@ -89,11 +88,16 @@ __attribute__((no_sanitize_address)) long syscall(long number, ...)
 
 /* ---- the machine ---- */
 
+static struct helper_fixture *f;
+static struct nm_event_fds fds;
+static struct nm_helper_request request; /* of the helper */
+static int client = -1;
+static pid_t server;
+
 static int set_up(void **state)
 {
 	int r = helper_fixture_setup(state);
-	struct helper_fixture *f = *state;
-
+	f = *state;
 	fixture_file(f->root, "proc/cpuinfo",
 		     "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n");
 	fixture_file(f->root, "sys/bus/event_source/devices/cpu/type", "4\n");
@@ -101,28 +105,23 @@ static int set_up(void **state)
 		     "event=0x03,umask=0x82\n");
 	memset(&kernel, 0, sizeof(kernel));
 	kernel.precise_max = 3;
-	return r;
-}
-
-static struct nm_helper_request loads_request(void)
-{
-	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
-
+	fds = (struct nm_event_fds){-2, -2};
+	request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
 	request.source = NM_MEMORY_PEBS;
 	request.load_latency = 30;
 	request.cpu = 5;
-	return request;
+	return r;
 }
 
-static int open_loads(struct helper_fixture *f, struct nm_event_fds *ret)
+static int tear_down(void **state)
 {
-	const struct nm_event_request request = {
-		.kind = NM_EVENT_MEMORY,
-		.cpu = 5,
-		.period = 1009,
-		.selection = {.source = NM_MEMORY_PEBS, .load_latency = 30}};
-
-	return nm_event_open(f->context.root_fd, &request, ret);
+	if (client >= 0) {
+		close(client);
+		assert_int_equal(kill(server, SIGKILL), 0);
+		assert_int_equal(waitpid(server, NULL, 0), server);
+		client = -1;
+	}
+	return helper_fixture_teardown(state);
 }
 
 static unsigned open_files(pid_t pid)
@@ -139,204 +138,187 @@ static unsigned open_files(pid_t pid)
 	return count;
 }
 
-static uint64_t config_of(int fd)
-{
-	uint64_t config = 0;
+/* ---- words ---- */
 
-	assert_int_equal(read(fd, &config, sizeof(config)), sizeof(config));
-	return config;
+static int open_loads(uint16_t threshold)
+{
+	const struct nm_event_request loads = {
+		.kind = NM_EVENT_MEMORY,
+		.cpu = 5,
+		.period = 1009,
+		.selection = {.source = NM_MEMORY_PEBS, .load_latency = threshold}};
+	kernel.count = 0;
+	return nm_event_open(f->context.root_fd, &loads, &fds);
 }
 
-static void close_both(const struct nm_event_fds *fds)
+static int open_clock(unsigned index)
 {
-	assert_true(fds->event >= 0 && fds->leader >= 0);
-	close(fds->event);
-	close(fds->leader);
+	const struct nm_event_request clock = {
+		.kind = NM_EVENT_CLOCK, .cpu = 5, .period = 10000000, .index = index};
+	kernel.count = 0;
+	return nm_event_open(f->context.root_fd, &clock, &fds);
 }
+
+/* The events of the calls: type, configuration and extensions in hexadecimal, precision, period,
+ * CPU, PID; "led" by the leader in `fds`, and without the kernel "user". */
+static const char *show_opens(void)
+{
+	static char text[1024];
+	size_t used = 0;
+	for (unsigned i = 0; i < kernel.count; i++) {
+		const struct perf_event_attr *attr = &kernel.opens[i].attr;
+		const int group = kernel.opens[i].group;
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used,
+			"%s%u:%llx/%llx,%llx p%u every %llu cpu %d pid %d%s%s%s", used ? ", " : "",
+			attr->type, (unsigned long long)attr->config,
+			(unsigned long long)attr->config1, (unsigned long long)attr->config2,
+			(unsigned)attr->precise_ip, (unsigned long long)attr->sample_period,
+			kernel.opens[i].cpu, kernel.opens[i].pid,
+			group == -1	      ? ""
+			: group == fds.leader ? " led"
+					      : " led by another",
+			attr->exclude_kernel ? " user" : "",
+			kernel.opens[i].flags == PERF_FLAG_FD_CLOEXEC ? "" : " flags");
+	}
+	return used ? text : NULL;
+}
+
+/* The precision of each attempt to open the loads. */
+static const char *show_precisions(void)
+{
+	static char text[OPENS_MAX + 1];
+	unsigned count = 0;
+	for (unsigned i = 0; i < kernel.count; i++)
+		if (kernel.opens[i].attr.config == LOADS)
+			text[count++] = (char)('0' + kernel.opens[i].attr.precise_ip);
+	text[count] = '\0';
+	return text;
+}
+
+/* The contents of both descriptors, which are closed. */
+static const char *take_both(void)
+{
+	static char text[64];
+	uint64_t configs[2] = {0};
+	const int both[] = {fds.event, fds.leader};
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(fcntl(both[i], F_GETFD) & FD_CLOEXEC);
+		assert_int_equal(read(both[i], &configs[i], sizeof(configs[i])),
+				 sizeof(configs[i]));
+		close(both[i]);
+	}
+	snprintf(text, sizeof(text), "%llx led by %llx", (unsigned long long)configs[0],
+		 (unsigned long long)configs[1]);
+	fds = (struct nm_event_fds){-2, -2};
+	return text;
+}
+
+WORD(as_root)
+{
+	SKIP_UNLESS_ROOT();
+}
+
+/* event A: the configuration has this one */
+WORD(event)
+{
+	char text[256];
+	snprintf(text, sizeof(text), "parameters: { sampling: { event = \"%s\"; }; };\n",
+		 step_rest(step));
+	fixture_file(f->root, "numa-migrd.conf", text);
+}
+
+ACTION(mode, assert_int_equal(chmod(f->config, (mode_t)strtoul(step->word[0], NULL, 8)), 0))
+ACTION(owned_by, assert_int_equal(chown(f->config, U(0), 0), 0))
+ACTION(config_bytes, assert_int_equal(truncate(f->config, U(0)), 0))
+KNOB(precise_max, kernel.precise_max)
+KNOB(leader_error, kernel.leader_error)
+KNOB(loads_error, kernel.loads_error)
+KNOB(source, request.source)
+NAMES(source, {"event", NM_MEMORY_EVENT})
+KNOB(load_latency, request.load_latency)
+KNOB(index, request.index)
+KNOB(kind, request.kind)
+NAMES(kind, {"store", NM_EVENT_STORE})
+QUANTITY(opened, open_loads((uint16_t)U(0)))
+QUANTITY(opened_clock, open_clock(U(0)))
+QUANTITY(served, nm_helper_serve(&f->context, &request, &fds))
+QUANTITY(called, nm_helper_call(client, &request, &fds))
+QUANTITY(event_fd, fds.event)
+QUANTITY(leader_fd, fds.leader)
+QUANTITY(opens, kernel.count)
+ACTION(close_event, close(fds.event))
+TEXT(both, take_both())
+TEXT(asked, show_opens())
+TEXT(precisions, show_precisions())
+QUANTITY(files, open_files(getpid()))
 
 /* ---- opening ---- */
 
-TEST(loads_follow_their_leader)
-{
-	struct nm_event_fds fds = {-1, -1};
-	unsigned before = open_files(getpid());
+SCRIPT(loads_follow_their_leader, "keep n = files; opened 30 = 0",
+       "asked = 4:8203/0,0 p0 every 0 cpu 5 pid -1 user, 4:1cd/1e,0 p3 every 1009 cpu 5 pid -1 led "
+       "user",
+       "both = 1cd led by 8203; files = n")
 
-	assert_int_equal(open_loads(*state, &fds), 0);
-	assert_int_equal(kernel.count, 2);
-	assert_int_equal(kernel.opens[0].attr.config, LEADER);
-	assert_int_equal(kernel.opens[0].attr.sample_period, 0);
-	assert_int_equal(kernel.opens[0].attr.precise_ip, 0);
-	assert_int_equal(kernel.opens[0].group, -1);
-	assert_int_equal(kernel.opens[1].attr.config, LOADS);
-	assert_int_equal(kernel.opens[1].attr.config1, 30);
-	assert_int_equal(kernel.opens[1].attr.precise_ip, 3);
-	assert_int_equal(kernel.opens[1].group, fds.leader);
-	for (unsigned i = 0; i < kernel.count; i++) {
-		assert_int_equal(kernel.opens[i].cpu, 5);
-		assert_int_equal(kernel.opens[i].pid, -1);
-		assert_int_equal(kernel.opens[i].flags, PERF_FLAG_FD_CLOEXEC);
-		assert_true(kernel.opens[i].attr.exclude_kernel);
-	}
-	assert_int_equal(config_of(fds.event), LOADS);
-	assert_int_equal(config_of(fds.leader), LEADER);
-	close_both(&fds);
-	assert_int_equal(open_files(getpid()), before);
-}
+/* There is one of each kind. */
+SCRIPT(events_of_the_kernel_have_no_leader,
+       "opened_clock 1 = EINVAL; opens = 0; opened_clock 0 = 0; leader_fd = -1; close_event",
+       "asked = 1:0/0,0 p0 every 10000000 cpu 5 pid -1")
 
 /* libpfm4 takes thresholds of 16 bits. */
-TEST(events_not_encoded_by_libpfm4_are_not_opened)
-{
-	const struct nm_event_request request = {
-		.kind = NM_EVENT_MEMORY,
-		.period = 1009,
-		.selection = {.source = NM_MEMORY_PEBS, .load_latency = 0x10000}};
-	struct helper_fixture *f = *state;
-	struct nm_event_fds fds = {-1, -1};
+SCRIPT(events_not_encoded_by_libpfm4_are_not_opened, "opened 65536 = ENOPKG; opens = 0")
 
-	assert_int_equal(nm_event_open(f->context.root_fd, &request, &fds), -ENOPKG);
-	assert_int_equal(kernel.count, 0);
-}
+SCRIPT(precision_falls_to_the_available_level,
+       "opened 30 = 0; precisions = 3; both = 1cd led by 8203; set precise_max = 2; opened 30 = 0",
+       "precisions = 32; both = 1cd led by 8203; set precise_max = 1; opened 30 = 0",
+       "precisions = 321; both = 1cd led by 8203",
+       /* Without precision a sample has no address. */
+       "set precise_max = 0; keep n = files; opened 30 = EOPNOTSUPP; precisions = 321",
+       "event_fd = -2; leader_fd = -2; files = n")
 
-TEST(precision_falls_to_the_available_level)
-{
-	for (int most = 3; most >= 1; most--) {
-		struct nm_event_fds fds = {-1, -1};
-		kernel.count = 0;
-		kernel.precise_max = most;
-		assert_int_equal(open_loads(*state, &fds), 0);
-		assert_int_equal(kernel.count, 1 + 4 - most);
-		assert_int_equal(kernel.opens[kernel.count - 1].attr.precise_ip, most);
-		assert_int_equal(kernel.opens[kernel.count - 1].group, fds.leader);
-		close_both(&fds);
-	}
-}
+SCRIPT(a_refused_leader_ends_it,
+       "keep n = files; set leader_error = 19; opened 30 = ENODEV; opens = 1; files = n")
+
+#define REFUSED(number, name)                                                                      \
+	"set loads_error = " number "; opened 30 = " name "; event_fd = -2; files = n"
+
+SCRIPT(a_refused_event_takes_its_leader_along, "keep n = files", REFUSED("13", "EACCES"),
+       REFUSED("24", "EMFILE"), REFUSED("61", "ENODATA"), REFUSED("22", "EINVAL"),
+       REFUSED("16", "EBUSY"))
 
 /*
  * A compromised daemon requests any kind, index, threshold and source: an event opens only as
  * spelled in the configuration at that time.
  */
 /* SECURITY: open-event */
-TEST(a_named_event_is_roots_choice)
-{
-	struct helper_fixture *f = *state;
-	struct nm_helper_request request = loads_request();
-	struct nm_event_fds fds;
-
-	request.source = NM_MEMORY_EVENT;
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf",
-		     "parameters: { sampling: { event = \"cpu/config=0x1c2/\"; }; };\n");
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "parameters: { sampling: { event = \"perf::A\"; }; };\n");
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOPKG);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "parameters: { sampling: { event = \"A B\"; }; };\n");
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "parameters: { sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; }; };\n");
-	assert_int_equal(chmod(f->config, 0666), 0);
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	assert_int_equal(chmod(f->config, 0644), 0);
-	assert_int_equal(chown(f->config, 65534, 0), 0);
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	assert_int_equal(chown(f->config, 0, 0), 0);
-	assert_int_equal(truncate(f->config, 2 << 20), 0);
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
-	assert_int_equal(kernel.count, 0);
-	fixture_file(f->root, "numa-migrd.conf",
-		     "parameters: { sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; }; };\n");
-	request.load_latency = 0x4321;
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), 0);
-	close(fds.event);
-	assert_int_equal(kernel.count, 1);
-	assert_int_equal(kernel.opens[0].attr.type, PERF_TYPE_RAW);
-	assert_int_equal(kernel.opens[0].attr.config, 0x20d1);
-	assert_int_equal(kernel.opens[0].attr.config1 | kernel.opens[0].attr.config2, 0);
-	assert_true(kernel.opens[0].attr.exclude_kernel);
-	for (request.index = 1; request.index < NM_EVENT_LIST_MAX; request.index++)
-		assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOENT);
-	request.index = 0;
-	request.kind = NM_EVENT_STORE;
-	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOENT);
-	assert_int_equal(kernel.count, 1);
-}
-
-/* Without precision a sample has no address. */
-TEST(no_precision_is_no_event)
-{
-	struct nm_event_fds fds = {-1, -1};
-	unsigned before = open_files(getpid());
-
-	kernel.precise_max = 0;
-	assert_int_equal(open_loads(*state, &fds), -EOPNOTSUPP);
-	assert_int_equal(kernel.opens[kernel.count - 1].attr.precise_ip, 1);
-	assert_int_equal(fds.event, -1);
-	assert_int_equal(fds.leader, -1);
-	assert_int_equal(open_files(getpid()), before);
-}
-
-TEST(a_refused_leader_ends_it)
-{
-	struct nm_event_fds fds = {-1, -1};
-	unsigned before = open_files(getpid());
-
-	kernel.leader_error = ENODEV;
-	assert_int_equal(open_loads(*state, &fds), -ENODEV);
-	assert_int_equal(kernel.count, 1);
-	assert_int_equal(open_files(getpid()), before);
-}
-
-TEST(a_refused_event_takes_its_leader_along)
-{
-	static const int errors[] = {EACCES, EMFILE, ENODATA, EINVAL, EBUSY};
-	struct nm_event_fds fds = {-1, -1};
-	unsigned before = open_files(getpid());
-
-	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
-		kernel.count = 0;
-		kernel.loads_error = errors[i];
-		assert_int_equal(open_loads(*state, &fds), -errors[i]);
-		assert_int_equal(fds.event, -1);
-		assert_int_equal(open_files(getpid()), before);
-	}
-}
+SCRIPT(a_named_event_is_roots_choice,
+       "set source = event; served = EPERM; as_root; event cpu/config=0x1c2/; served = EPERM",
+       "event perf::A; served = ENOPKG; event A B; served = EPERM",
+       "event MEM_LOAD_RETIRED:L3_MISS; mode 0666; served = EPERM; mode 0644; owned_by 65534",
+       "served = EPERM; owned_by 0; config_bytes 2M; served = EPERM; opens = 0",
+       "event MEM_LOAD_RETIRED:L3_MISS; set load_latency = 17185; served = 0; close_event",
+       "asked = 4:20d1/0,0 p3 every 1009 cpu 5 pid -1 user; keep i = opens",
+       "each 15: set index = i; served = ENOENT; keep i = i+1",
+       "set index = 0; set kind = store; served = ENOENT; opens = 1")
 
 /* ---- through the helper ---- */
 
-struct served {
-	int client;
-	pid_t server;
-	unsigned server_files;
-};
-
-static int serve(const struct helper_fixture *f, int listener)
+static int serve(int listener)
 {
 	const struct nm_helper_server_options options = {.acts = &f->context,
 							 .listen_fd = listener,
 							 .permitted = geteuid(),
 							 .idle_us = 3600000000ULL};
-	struct nm_helper_server *server = NULL;
+	struct nm_helper_server *helper = NULL;
 	sd_event *event = NULL;
 
-	if (sd_event_new(&event) < 0 || nm_helper_server_new(event, &options, &server) < 0)
+	if (sd_event_new(&event) < 0 || nm_helper_server_new(event, &options, &helper) < 0)
 		return 1;
 	return sd_event_loop(event);
 }
 
-/* When the next answer arrives, all descriptors of the former are closed. */
-static unsigned server_files(const struct served *served)
-{
-	const struct nm_helper_request nothing = helper_fixture_balancing(7);
-	struct nm_event_fds none = {-1, -1};
-
-	assert_int_equal(nm_helper_call(served->client, &nothing, &none), -EINVAL);
-	return open_files(served->server);
-}
-
 /* A helper in a separate process. */
-static struct served served_start(struct helper_fixture *f)
+WORD(helper)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -344,95 +326,63 @@ static struct served served_start(struct helper_fixture *f)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->socket);
 	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(listener, 1), 0);
-	pid_t child = fork();
-	if (child == 0) {
+	server = fork();
+	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(serve(f, listener) != 0);
+		_exit(serve(listener) != 0);
 	}
 	close(listener);
-	struct served served = {.client = nm_helper_connect(f->socket), .server = child};
-	assert_true(child > 0 && served.client >= 0);
-	served.server_files = server_files(&served);
-	return served;
+	client = nm_helper_connect(f->socket);
+	assert_true(server > 0 && client >= 0);
 }
 
-static void served_stop(const struct served *served)
+/* When the next answer arrives, all descriptors of the former are closed. */
+static unsigned count_server_files(void)
 {
-	int status;
+	const struct nm_helper_request nothing = helper_fixture_balancing(7);
+	struct nm_event_fds none = {-1, -1};
 
-	close(served->client);
-	assert_int_equal(kill(served->server, SIGKILL), 0);
-	assert_int_equal(waitpid(served->server, &status, 0), served->server);
+	assert_int_equal(nm_helper_call(client, &nothing, &none), -EINVAL);
+	return open_files(server);
 }
 
-TEST(both_descriptors_are_passed)
+QUANTITY(server_files, count_server_files())
+
+SCRIPT(both_descriptors_are_passed, "helper; keep s = server_files; keep n = files",
+       "each 3: called = 0; files = n+2; both = 1cd led by 8203", "files = n; server_files = s")
+
+SCRIPT(a_partial_open_does_not_leak,
+       "set loads_error = 61; helper; keep s = server_files; keep n = files; called = ENODATA",
+       "event_fd = -1; leader_fd = -1; files = n; server_files = s")
+
+/* room 1: one descriptor can be opened; room 0: as many as usual */
+WORD(room)
 {
-	const struct nm_helper_request request = loads_request();
-	struct served served = served_start(*state);
-	unsigned before = open_files(getpid());
-
-	for (unsigned round = 0; round < 3; round++) {
-		struct nm_event_fds fds = {-1, -1};
-		assert_int_equal(nm_helper_call(served.client, &request, &fds), 0);
-		assert_int_equal(open_files(getpid()), before + 2);
-		assert_true(fcntl(fds.event, F_GETFD) & FD_CLOEXEC);
-		assert_true(fcntl(fds.leader, F_GETFD) & FD_CLOEXEC);
-		assert_int_equal(config_of(fds.event), LOADS);
-		assert_int_equal(config_of(fds.leader), LEADER);
-		close_both(&fds);
-	}
-	assert_int_equal(server_files(&served), served.server_files);
-	served_stop(&served);
-}
-
-TEST(a_partial_open_does_not_leak)
-{
-	const struct nm_helper_request request = loads_request();
-	struct nm_event_fds fds = {-2, -2};
-
-	kernel.loads_error = ENODATA;
-	struct served served = served_start(*state);
-	unsigned before = open_files(getpid());
-	assert_int_equal(nm_helper_call(served.client, &request, &fds), -ENODATA);
-	assert_int_equal(fds.event, -1);
-	assert_int_equal(fds.leader, -1);
-	assert_int_equal(open_files(getpid()), before);
-	assert_int_equal(server_files(&served), served.server_files);
-	served_stop(&served);
+	static struct rlimit usual;
+	struct rlimit limit;
+	int next = dup(client); /* the lowest free number */
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (U(0) > 0)
+		usual = limit;
+	limit.rlim_cur = (rlim_t)next + U(0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, U(0) > 0 ? &limit : &usual), 0);
 }
 
 /* Space for one of the two descriptors: neither is kept, the error is reported, and the connection
  * continues. */
-TEST(no_room_for_both)
-{
-	const struct nm_helper_request request = loads_request();
-	struct nm_event_fds fds = {-2, -2};
-	struct rlimit limit, tight;
-	struct served served = served_start(*state);
-	unsigned before = open_files(getpid());
-
-	int next = dup(served.client); /* the lowest free number */
-	close(next);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	tight = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = limit.rlim_max};
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
-	int r = nm_helper_call(served.client, &request, &fds);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(r, -EMFILE);
-	assert_int_equal(fds.event, -2);
-	assert_int_equal(open_files(getpid()), before);
-	assert_int_equal(nm_helper_call(served.client, &request, &fds), 0);
-	close_both(&fds);
-	served_stop(&served);
-}
+SCRIPT(no_room_for_both,
+       "helper; keep n = files; room 1; called = EMFILE; event_fd = -2; leader_fd = -2; room 0; "
+       "files = n",
+       "called = 0; both = 1cd led by 8203")
 
 /* ---- invalid replies ---- */
 
 static void send_with(int socket, const struct nm_helper_reply *reply, unsigned nr_fds)
 {
-	int fds[3] = {STDERR_FILENO, STDERR_FILENO, STDERR_FILENO};
+	int passed[3] = {STDERR_FILENO, STDERR_FILENO, STDERR_FILENO};
 	union {
-		char space[CMSG_SPACE(sizeof(fds))];
+		char space[CMSG_SPACE(sizeof(passed))];
 		struct cmsghdr align;
 	} control = {0};
 	struct iovec part = {.iov_base = (void *)reply, .iov_len = sizeof(*reply)};
@@ -445,7 +395,7 @@ static void send_with(int socket, const struct nm_helper_reply *reply, unsigned 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(nr_fds * sizeof(int));
-	memcpy(CMSG_DATA(header), fds, nr_fds * sizeof(int));
+	memcpy(CMSG_DATA(header), passed, nr_fds * sizeof(int));
 	assert_int_equal(sendmsg(socket, &message, 0), sizeof(*reply));
 }
 
@@ -466,8 +416,8 @@ TEST(unexpected_descriptors_are_closed)
 	unsigned before = open_files(getpid());
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		struct nm_event_fds fds = {-2, -2};
 		int pair[2];
+		fds = (struct nm_event_fds){-2, -2};
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 		send_with(pair[1], &cases[i].reply, cases[i].nr_fds);
 		assert_int_equal(nm_helper_call(pair[0], &cases[i].request, &fds), cases[i].result);

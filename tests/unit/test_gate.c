@@ -38,7 +38,7 @@ static const struct moves *moves_of(const struct step *step)
 
 QUANTITY(gain, nm_gate_gain(take(), moves_of(step)->moves, moves_of(step)->count))
 
-/* accepts away 0.05 0 = 1: with this margin, and a number of standard deviations */
+/* accepts away 0.05 0 = 1: with this margin and number of standard deviations */
 QUANTITY(accepts, moves_pass_gate(take(), moves_of(step)->moves, moves_of(step)->count, N(0), N(1)))
 
 /* surplus 0 node0 node1 0.25 3 = 10: of the thread, from and to, with margin and deviations */

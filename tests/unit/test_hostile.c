@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Processes that would harm the daemon, its journal or others: the whole daemon on the fakes, with
- * an action on the thread that it is about to move just before each of its calls.
+ * an action on the thread that it is about to move just before each of its calls. The memory of 100
+ * is on node 1, and it runs on node 0. In the end every running thread has the affinity that it
+ * would have without the daemon.
  */
+#define SET_UP set_up
+#define TEAR_DOWN close_ticks
 #include "../support/test.h"
 
-#include "dump_fixture.h"
-#include "ticks_fixture.h"
+#include "ticks_words.h"
 
 #include "numa-migrd/base.h"
 
 #define VICTIM 100U
-#define PATIENCE 30 /* ticks within which the victim is moved if it is not disturbed */
-
-static struct world *world;
-static struct nm_daemon *service;
-static int kept_stderr;
 
 /* Records of forks and exits in a ring, as the kernel would write them. */
 static void report_events(struct world *w)
@@ -35,37 +33,47 @@ static void report_events(struct world *w)
 	fake_publish(&w->perf, 0, &ring);
 }
 
-/* The memory of the victim is on node 1, and it runs on node 0. */
-static void begin(void)
+static int set_up(void **state)
 {
-	world = world_new();
-	world_worker(world, VICTIM, 1);
-	world_worker(world, 101, 0);
-	fake_sleep(world->fake, 60000);
+	int r = open_ticks(state);
 	world->each_second = report_events;
-	kept_stderr = world_mute(world);
+	return r;
 }
 
-/* Warnings are checked from now on. */
-static void unmute(void)
+/* ---- what processes do ---- */
+
+ACTION(kill, fake_kill(world->fake, U(0)))
+ACTION(process, fake_process(world->fake, U(0), U(1)))
+ACTION(sleep_ms, fake_sleep(world->fake, U(0)))
+ACTION(exec, fake_exec(world->fake, U(0)))
+ACTION(fork, fake_fork(world->fake, U(0), U(1)))
+ACTION(group, fake_move(world->fake, U(0), strchr(step_rest(step), ' ') + 1))
+ACTION(cpuset, fake_cpuset(world->fake, step->word[0], fake_cpus(U(0), U(1))))
+
+/* change 100 stuck, or realtime, if it still exists */
+WORD(change)
 {
-	if (kept_stderr >= 0)
-		world_unmute(kept_stderr);
-	kept_stderr = -1;
+	struct fake_thread *thread = fake_find(world->fake, U(0));
+	if (thread && step_has(step, "realtime"))
+		thread->policy = 1; /* SCHED_FIFO */
+	if (thread && step_has(step, "stuck")) {
+		thread->state = 'D';
+		thread->stuck = true;
+	}
 }
 
-/* Checks that every running thread has the affinity that it would have without the daemon. */
-static void end(void)
+/* ---- between any two calls ---- */
+
+static struct {
+	unsigned tick, calls; /* the tick that moves the victim, and its number of calls */
+	unsigned set, reset;  /* the calls that set the affinity and, of a move, restore it */
+} act;
+static char disturbance[256]; /* steps */
+
+static void restart(void)
 {
-	service_close(service);
-	unmute();
-	const struct fake_thread *trace = fake_trace(world->fake);
-	uint32_t tid = trace ? trace->tid : 0;
-	unsigned open_fds = fake_open_fds(world->fake), open_events = world->perf.open_count;
-	world_free(world);
-	assert_int_equal(tid, 0);
-	assert_int_equal(open_fds, 0);
-	assert_int_equal(open_events, 0);
+	assert_int_equal(close_ticks(NULL), 0);
+	assert_int_equal(set_up(NULL), 0);
 }
 
 static void ticks(unsigned count)
@@ -74,225 +82,103 @@ static void ticks(unsigned count)
 		assert_int_equal(nm_tick(service), 0);
 }
 
-static bool is_moved(void)
-{
-	const struct fake_thread *victim = fake_find(world->fake, VICTIM);
-	return victim && victim->processor >= NODE_CPUS;
-}
-
-static unsigned ticks_until_moved(void)
-{
-	unsigned count = 0;
-	while (!is_moved() && count < PATIENCE) {
-		ticks(1);
-		count++;
-	}
-	return count;
-}
-
-/* ---- between any two calls ---- */
-
-struct act {
-	unsigned tick, calls; /* the tick that moves the victim, and its number of calls */
-	unsigned set, reset;  /* the calls that set the affinity and, of a move, restore it */
-};
-
-static unsigned calls_at_set, calls_at_reset;
-
 static void note_set(struct fake *fake)
 {
-	calls_at_set = fake->calls[FAKE_OPS];
+	act.set = fake->calls[FAKE_OPS];
 }
 
 static void note_reset(struct fake *fake)
 {
-	calls_at_reset = fake->calls[FAKE_OPS];
+	act.reset = fake->calls[FAKE_OPS];
 }
 
 /* With the same seed and samples, the result is always the same. */
-static struct act undisturbed(void)
+static void act_undisturbed(void)
 {
-	struct act act;
-	begin();
-	service = service_open(world);
-	act.tick = ticks_until_moved();
-	assert_true(act.tick < PATIENCE);
-	end();
-	begin();
-	service = service_open(world);
+	for (act.tick = 0; !world_moved(world, VICTIM); act.tick++) {
+		assert_true(act.tick < 30);
+		ticks(1);
+	}
+	restart();
 	ticks(act.tick - 1);
-	unsigned before = world->fake->calls[FAKE_OPS];
-	calls_at_reset = 0;
+	const unsigned before = world->fake->calls[FAKE_OPS];
+	act.reset = before;
 	fake_at(world->fake, FAKE_SET, 1, note_set);
 	fake_at(world->fake, FAKE_SET, 2, note_reset);
 	ticks(1);
+	assert_true(world_moved(world, VICTIM));
 	act.calls = world->fake->calls[FAKE_OPS] - before;
-	act.set = calls_at_set - before;
-	act.reset = calls_at_reset - before;
-	assert_true(is_moved());
-	end();
-	return act;
-}
-
-static void disturb_at(const struct act *act, unsigned nth, fake_fn what)
-{
-	begin();
-	service = service_open(world);
-	ticks(act->tick - 1);
-	assert_false(is_moved());
-	fake_at(world->fake, FAKE_OPS, nth, what);
-	ticks(5);
-	end();
-}
-
-/* Performs the action before each call of the tick that moves the victim, one run per call, and
- * continues. */
-static void disturb(fake_fn what)
-{
-	const struct act act = undisturbed();
-	assert_true(act.calls > 5);
-	for (unsigned nth = 1; nth <= act.calls; nth++)
-		disturb_at(&act, nth, what);
-}
-
-/* A change right before the affinity is set is undetectable: the last check was one call ago. */
-static void disturb_but_at_the_set(fake_fn what)
-{
-	const struct act act = undisturbed();
+	act.set -= before;
+	act.reset -= before;
 	assert_true(act.set > 5 && act.set < act.calls);
-	for (unsigned nth = 1; nth <= act.calls; nth++)
-		if (nth != act.set && nth != act.reset)
-			disturb_at(&act, nth, what);
 }
 
-/* A process of another user gets its number, and runs where its owner wants. */
-static void replace(struct fake *fake)
+static void disturb(struct fake *fake)
 {
-	fake_kill(fake, VICTIM);
-	fake_sleep(fake, 10);
-	fake_process(fake, VICTIM, 1);
-	fake_pin(fake, VICTIM, fake_cpus(1, 2));
+	(void)fake;
+	script_run_line(0, disturbance);
 }
 
-/* SECURITY: reuse */
-TEST(a_reused_number_is_another_thread)
+/* Performs the steps before each call of the tick that moves the victim, one run per call, and
+ * continues. */
+static void disturb_each_call(const struct step *step, bool but_at_sets)
 {
-	disturb_but_at_the_set(replace);
-}
-
-static void replace_unpinned(struct fake *fake)
-{
-	fake_kill(fake, VICTIM);
-	fake_sleep(fake, 10);
-	fake_process(fake, VICTIM, 1);
-}
-
-/* SECURITY: reuse */
-TEST(an_ordinary_successor_keeps_its_affinity)
-{
-	disturb(replace_unpinned);
-}
-
-static void vanish(struct fake *fake)
-{
-	fake_kill(fake, VICTIM);
-}
-
-/* SECURITY: end-anytime */
-TEST(a_thread_may_end_at_any_time)
-{
-	disturb(vanish);
-}
-
-static void become_other_user(struct fake *fake)
-{
-	fake_exec(fake, VICTIM);
-}
-
-/* SECURITY: end-anytime */
-TEST(a_process_may_exec_at_any_time)
-{
-	disturb(become_other_user);
-}
-
-static void multiply(struct fake *fake)
-{
-	for (uint32_t i = 0; i < 4; i++) {
-		fake_fork(fake, VICTIM, 300 + i);
-		fake_clone(fake, VICTIM, 400 + i);
+	snprintf(disturbance, sizeof(disturbance), "%s", step_rest(step));
+	for (char *at = disturbance; (at = strchr(at, ',')); at++)
+		*at = ';';
+	act_undisturbed();
+	for (unsigned nth = 1; nth <= act.calls; nth++) {
+		if (but_at_sets && (nth == act.set || nth == act.reset))
+			continue;
+		restart();
+		ticks(act.tick - 1);
+		assert_false(world_moved(world, VICTIM));
+		fake_at(world->fake, FAKE_OPS, nth, disturb);
+		ticks(5);
 	}
 }
+
+ACTION(any_time, disturb_each_call(step, false))
+
+/* A change right before the affinity is set is undetectable: the last check was one call ago. */
+ACTION(between_sets, disturb_each_call(step, true))
+
+/* A process of another user gets its number, and runs where its owner wants. */
+/* SECURITY: reuse */
+SCRIPT(a_reused_number_is_another_thread,
+       "between_sets kill 100, sleep_ms 10, process 100 1, pin 100 1-2")
+
+/* SECURITY: reuse */
+SCRIPT(an_ordinary_successor_keeps_its_affinity, "any_time kill 100, sleep_ms 10, process 100 1")
+
+/* SECURITY: end-anytime */
+SCRIPT(a_thread_may_end_at_any_time, "any_time kill 100")
+
+/* SECURITY: end-anytime */
+SCRIPT(a_process_may_exec_at_any_time, "any_time exec 100")
 
 /* Children forked at the worst moment inherit narrowed affinities, which are restored. */
 /* SECURITY: forks */
-TEST(a_process_may_fork_at_any_time)
-{
-	disturb(multiply);
-}
-
-static void pin_itself(struct fake *fake)
-{
-	fake_pin(fake, VICTIM, fake_cpus(0, 0));
-}
+SCRIPT(a_process_may_fork_at_any_time,
+       "any_time fork 100 300, clone 100 400, fork 100 301, clone 100 401, fork 100 302, "
+       "clone 100 402, fork 100 303, clone 100 403")
 
 /* SECURITY: pin-meanwhile */
-TEST(an_affinity_set_by_the_thread_stays)
-{
-	disturb_but_at_the_set(pin_itself);
-}
+SCRIPT(an_affinity_set_by_the_thread_stays, "between_sets pin 100 0-0")
 
 /* The cgroup is removed before its cpuset is read. */
-static void lose_its_group(struct fake *fake)
-{
-	fake_move(fake, VICTIM, "/user.slice/x (deleted)");
-}
+/* SECURITY: groups-vanish */
+SCRIPT(a_cgroup_may_vanish_at_any_time, "any_time group 100 /user.slice/x (deleted)")
 
 /* SECURITY: groups-vanish */
-TEST(a_cgroup_may_vanish_at_any_time)
-{
-	disturb(lose_its_group);
-}
-
-static void shrink_its_cpuset(struct fake *fake)
-{
-	fake_cpuset(fake, "/small", fake_cpus(0, 1));
-	fake_move(fake, VICTIM, "/small");
-}
-
-/* SECURITY: groups-vanish */
-TEST(a_cpuset_may_shrink_at_any_time)
-{
-	disturb(shrink_its_cpuset);
-}
-
-static void stop(struct fake *fake)
-{
-	struct fake_thread *victim = fake_find(fake, VICTIM);
-	if (victim) {
-		victim->state = 'D';
-		victim->stuck = true;
-	}
-}
+SCRIPT(a_cpuset_may_shrink_at_any_time, "any_time cpuset /small 0-1, group 100 /small")
 
 /* It never arrives. */
 /* SECURITY: stuck */
-TEST(the_affinity_of_a_stuck_thread_is_restored)
-{
-	disturb(stop);
-}
-
-static void turn_realtime(struct fake *fake)
-{
-	struct fake_thread *victim = fake_find(fake, VICTIM);
-	if (victim)
-		victim->policy = 1; /* SCHED_FIFO */
-}
+SCRIPT(the_affinity_of_a_stuck_thread_is_restored, "any_time change 100 stuck")
 
 /* SECURITY: end-anytime */
-TEST(a_thread_may_become_realtime_at_any_time)
-{
-	disturb(turn_realtime);
-}
+SCRIPT(a_thread_may_become_realtime_at_any_time, "any_time change 100 realtime")
 
 /* ---- repeatedly ---- */
 
@@ -306,39 +192,32 @@ static void pin_each_second(struct world *w)
 /* SECURITY: managed */
 TEST(a_constantly_changing_affinity_is_left_alone)
 {
-	begin();
 	world->each_second = pin_each_second;
-	service = service_open(world);
 	ticks(60);
 	assert_true(service->next_decision <= 2);
 	assert_int_equal(fake_get(world->fake, VICTIM)->mask, UINT64_C(1)
 								      << (world->seconds % CPUS));
-	end();
 }
 
 static void be_replaced_each_second(struct world *w)
 {
-	replace_unpinned(w->fake);
-	fake_get(w->fake, VICTIM)->processor = 0;
+	script_run_line(0, "kill 100; sleep_ms 10; process 100 1; set processor 100 = 0");
 	report_events(w);
 }
 
 /* SECURITY: reuse */
 TEST(a_constantly_reused_number_is_not_managed)
 {
-	begin();
 	world->each_second = be_replaced_each_second;
-	service = service_open(world);
 	ticks(60);
-	end();
 }
 
-static void fork_child(struct world *w)
+static void fork_children(struct world *w)
 {
 	uint32_t base = 1000 + w->seconds * 10;
 	for (uint32_t i = 0; i < 5; i++)
 		fake_fork(w->fake, VICTIM, base + i);
-	for (uint32_t i = 0; i < 5 && w->seconds > 2; i++)
+	for (uint32_t i = 0; i < 5 && w->seconds > 3; i++)
 		fake_kill(w->fake, base - 20 + i);
 	report_events(w);
 }
@@ -346,11 +225,8 @@ static void fork_child(struct world *w)
 /* SECURITY: forks */
 TEST(affinities_are_restored_after_a_fork_storm)
 {
-	begin();
-	world->each_second = fork_child;
-	service = service_open(world);
+	world->each_second = fork_children;
 	ticks(40);
-	end();
 }
 
 /* ---- names ---- */
@@ -364,20 +240,6 @@ static void assert_clean(const char *text, size_t length)
 		    (code >= 0x202a && code <= 0x202e))
 			fail_msg("at %zu: \"%.80s\"", at, text + at);
 	}
-}
-
-/* No part of a name begins a line or reaches a terminal unescaped. */
-static void assert_clean_log(void)
-{
-	static char text[1 << 16];
-	FILE *file = fopen(world->log, "r");
-	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	assert_true(length > 0);
-	fclose(file);
-	text[length] = '\0';
-	assert_clean(text, length);
-	assert_null(strstr(text, "\nPID=7"));
-	assert_non_null(strstr(text, "\\x0aPID=7"));
 }
 
 /* Only the copy of a journal entry has several lines. */
@@ -397,12 +259,14 @@ static unsigned assert_clean_values(const json_t *value, const char *name)
 	return 1;
 }
 
-static void assert_clean_views(void)
+/* Until after the verdict, with this name and a cgroup that is as hostile. */
+static void run_as(const char *name)
 {
-	show_document(nm_command_dump(service), "processes");
-	assert_true(shown.rows > 0);
-	assert_true(assert_clean_values(shown.document, "") > 10);
-	shown_clear();
+	struct fake_thread *victim = fake_get(world->fake, VICTIM);
+	snprintf(victim->comm, sizeof(victim->comm), "%s", name);
+	fake_move(world->fake, VICTIM, "/a\033[31m\xff.slice");
+	script_run_line(0, "moves 100 = 1; tick 15");
+	unmute();
 }
 
 /* SECURITY: managed, names */
@@ -412,31 +276,25 @@ TEST(a_hostile_name_has_no_effect)
 					    "\033[2JMESSAGE=forged", "\xff\xfeMESSAGE=forged",
 					    "\xe2\x80\xaeM=x\xe2\x80\xac"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
-		begin();
-		struct fake_thread *victim = fake_get(world->fake, VICTIM);
-		snprintf(victim->comm, sizeof(victim->comm), "%s", names[i]);
-		fake_move(world->fake, VICTIM, "/a\033[31m\xff.slice");
-		service = service_open(world);
-		assert_true(ticks_until_moved() < PATIENCE);
-		ticks(15); /* after the verdict */
-		unmute();
-		assert_clean_views();
-		end();
+		restart();
+		run_as(names[i]);
+		show_document(nm_command_dump(service), "processes");
+		assert_true(shown.rows > 0);
+		assert_true(assert_clean_values(shown.document, "") > 10);
+		shown_clear();
 	}
 }
 
-/* end() removes the log, so it is checked in a separate run. */
+/* No part of a name begins a line or reaches a terminal unescaped. */
 /* SECURITY: names */
 TEST(the_journal_stays_clean)
 {
-	begin();
-	snprintf(fake_get(world->fake, VICTIM)->comm, 64, "a\nPID=7\033[31m\xff");
-	service = service_open(world);
-	assert_true(ticks_until_moved() < PATIENCE);
-	ticks(15);
-	unmute();
-	assert_clean_log();
-	end();
+	run_as("a\nPID=7\033[31m\xff");
+	const char *log = world_logged(world);
+	assert_true(*log);
+	assert_clean(log, strlen(log));
+	assert_null(strstr(log, "\nPID=7"));
+	assert_non_null(strstr(log, "\\x0aPID=7"));
 }
 
 RUN_TESTS()

@@ -1,136 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 /* Log messages if memory accesses cannot be made visible. */
 #define SET_UP set_up
-#define TEAR_DOWN tear_down
+#define TEAR_DOWN close_ticks
 #include "../support/test.h"
 
-#include "fake_mover.h"
-#include "ticks_fixture.h"
+#include "ticks_words.h"
 
-#define BALANCING                                                                                  \
-	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"                                     \
-	"parameters: { general: { interval_s = 0.1; }; "                                           \
-	"sampling: { inject = \"numa_balancing\"; }; };\n"
-
-static struct world *world;
-static struct nm_daemon *service;
-static struct nm_platform_ops ops;
-static int balancing_error, balancing, kept_stderr;
+static int refusal, switched;
 
 static int set_balancing(struct nm_platform *platform, int value)
 {
 	(void)platform;
-	if (balancing_error)
-		return balancing_error;
-	balancing = value;
+	if (refusal)
+		return refusal;
+	switched = value;
 	return 0;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
-	world = world_new();
-	fake_mover = (struct fake_mover){0};
-	world_worker(world, 100, 1);
-	fake_sleep(world->fake, 60000);
-	ops = *world->platform.ops;
+	int r = open_ticks(state);
+	struct nm_platform_ops ops = *world->platform.ops;
 	ops.numa_balancing_set = set_balancing;
-	world->platform.ops = &ops;
-	balancing_error = 0;
-	balancing = -1;
-	kept_stderr = world_mute(world);
-	service = service_open(world);
-	return 0;
+	change_ops(ops);
+	refusal = 0;
+	switched = -1;
+	return r;
 }
 
-static int tear_down(void **state)
+/* The log, with "," instead of ";", which would end a step. */
+static const char *log_with_commas(void)
 {
-	(void)state;
-	service_close(service);
-	world_unmute(kept_stderr);
-	world_free(world);
-	return 0;
+	static char text[65536];
+	snprintf(text, sizeof(text), "%s", world_logged(world));
+	for (char *at = text; (at = strchr(at, ';')); at++)
+		*at = ',';
+	return text;
 }
 
-static void reload(const char *settings)
-{
-	world_configure(world, settings);
-	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
-}
+TEXT(logged, log_with_commas())
+KNOB(refusal, refusal)
+QUANTITY(switched, switched)
+QUANTITY(unusable, service->machine.balancing_unusable)
+QUANTITY(lacks_accesses, nm_lacks_accesses(service))
+TEXT(line, service->reported.status)
+ACTION(open_source, nm_pipeline_open_source(service))
 
-TEST(each_refusal_has_its_remedy)
-{
-	static const struct {
-		int error;
-		const char *remedy;
-	} refusals[] = {
-		{-EPERM, "Operation not permitted; allow it in /etc/numa-migrd.conf"},
-		{-EACCES, "denied; check numa-migrd-helper.socket"},
-		{-ECONNREFUSED, "refused; check numa-migrd-helper.socket"},
-		{-EIO, "error; see systemctl status numa-migrd-helper"},
-	};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(refusals); i++) {
-		balancing_error = refusals[i].error;
-		reload(BALANCING);
-		assert_true(service->machine.balancing_unusable);
-		world_assert_logged(world, refusals[i].remedy);
-	}
-}
+/* Settings that inject. */
+ACTION(inject, world_configure(world, "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
+				      "parameters: { general: { interval_s = 0.1; }; "
+				      "sampling: { inject = \"numa_balancing\"; }; };\n"))
+
+#define INJECT "inject; reload = 0; "
+#define REFUSED(error, remedy) "set refusal = " error "; " INJECT "unusable = 1; logged ~ " remedy
+
+SCRIPT(each_refusal_has_its_remedy,
+       REFUSED("EPERM", "Operation not permitted, allow it in /etc/numa-migrd.conf"),
+       REFUSED("EACCES", "denied, check numa-migrd-helper.socket"),
+       REFUSED("ECONNREFUSED", "refused, check numa-migrd-helper.socket"),
+       REFUSED("EIO", "error, see systemctl status numa-migrd-helper"))
 
 /* The helper is started for the request, and may be delayed on a busy machine. */
-TEST(a_slow_helper_is_retried)
-{
-	balancing_error = -ETIMEDOUT;
-	reload("parameters: { sampling: { inject = \"numa_balancing\"; }; };");
-	assert_false(service->machine.balancing_unusable);
-	world_assert_logged(world, "helper too slow, retrying in a minute");
-	assert_int_equal(nm_tick(service), 0);
-	assert_int_equal(balancing, -1);
-	balancing_error = 0;
-	assert_int_equal(nm_tick(service), 0);
-	assert_int_equal(balancing, 1);
-}
+SCRIPT(a_slow_helper_is_retried,
+       "set refusal = ETIMEDOUT; " INJECT "unusable = 0; tick 1; switched = -1; set refusal = 0",
+       "log ~ helper too slow, retrying in a minute; tick 1; switched = 1")
 
 /* A configured but refused injection shows no accesses. */
-TEST(a_refused_injection_means_no_sampling_source)
-{
-	balancing_error = -EPERM;
-	reload(BALANCING);
-	assert_true(nm_lacks_accesses(service));
-	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
-	world_assert_logged(world, "; only first touches sampled");
-	balancing_error = 0;
-	reload(BALANCING);
-	assert_false(nm_lacks_accesses(service));
-}
+SCRIPT(a_refused_injection_means_no_sampling_source,
+       "set refusal = EPERM; " INJECT "lacks_accesses = 1; line ~ Only first touches sampled: ",
+       "logged ~ , only first touches sampled; set refusal = 0; " INJECT "lacks_accesses = 0")
 
 /* The configuration of the helper may change, and it may exit, at any time. */
-TEST(an_injection_that_ends_is_reported)
-{
-	reload(BALANCING);
-	assert_int_equal(nm_tick(service), 0);
-	assert_false(nm_lacks_accesses(service));
-	balancing_error = -EPERM;
-	assert_int_equal(nm_tick(service), 0);
-	assert_true(nm_lacks_accesses(service));
-	world_assert_logged(world, "; only first touches sampled");
-	nm_pipeline_open_source(service);
-	assert_int_equal(nm_tick(service), 0);
-	world_assert_logged(world, "; fix parameters.sampling.inject, or set it to ");
-}
+SCRIPT(an_injection_that_ends_is_reported,
+       INJECT "tick 1; lacks_accesses = 0; set refusal = EPERM; tick 1; lacks_accesses = 1",
+       "logged ~ , only first touches sampled; open_source; tick 1",
+       "logged ~ , fix parameters.sampling.inject, or set it to ")
 
-TEST(balancing_that_cannot_be_switched_is_reported)
-{
-	balancing_error = -EPERM;
-	reload(BALANCING);
-	assert_true(service->machine.balancing_unusable);
-	world_assert_logged(world, "kernel.numa_balancing = 1 refused: ");
-	balancing_error = 0;
-	reload(BALANCING);
-	assert_false(service->machine.balancing_unusable);
-	assert_int_equal(balancing, 1);
-	reload(WORLD_SETTINGS);
-	assert_int_equal(balancing, -1);
-}
+SCRIPT(balancing_that_cannot_be_switched_is_reported,
+       "set refusal = EPERM; " INJECT "unusable = 1; log ~ kernel.numa_balancing = 1 refused: ",
+       "set refusal = 0; " INJECT "unusable = 0; switched = 1; write ; reload = 0; switched = -1")
 
 RUN_TESTS()

@@ -179,7 +179,7 @@ TEST(test_rate_limit)
 	assert_int_equal(nm_journal_suppressed(journal), 0);
 }
 
-static void one_lease_of_each_priority_yields(struct nm_journal *journal)
+static void one_entry_of_each_priority(struct nm_journal *journal)
 {
 	for (int priority = LOG_ERR; priority <= LOG_DEBUG; priority++) {
 		nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, priority);
@@ -200,9 +200,8 @@ TEST(test_levels)
 	nm_journal_new(&journal);
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(lines); i++) {
 		nm_journal_configure(journal, (enum nm_journal_level)i);
-		assert_int_equal(
-			lines_of(one_lease_of_each_priority_yields, journal, text, sizeof(text)),
-			lines[i]);
+		assert_int_equal(lines_of(one_entry_of_each_priority, journal, text, sizeof(text)),
+				 lines[i]);
 	}
 }
 

@@ -359,6 +359,12 @@ SCRIPT(repaired_threads_spread,
        "machine 2 8 4; share_all 10 0-3; bind 0 0-3; bind 1 0-3; bind 2 4-7; bind 3 4-7; map = 0",
        "repaired = 2; on_one_cpu = 1")
 
+/* Among CPUs of the same cost. */
+SCRIPT(repaired_threads_stay_on_their_cpus,
+       "machine 2 8 4; on 1 3 5 7; share_all 10 0-3; bind 0 0-3; bind 1 0-3; bind 2 4-7; bind 3 "
+       "4-7",
+       "map = 0; repaired = 2; cpu 0 = 1; cpu 1 = 3; cpu 2 = 5; cpu 3 = 7")
+
 SCRIPT(repaired_threads_go_near,
        "machine 2 8 2; on 4 5; bind 1 2-3 7-7; share 10 0-1; map = 0; repaired = 1; cpu 1 = 7")
 

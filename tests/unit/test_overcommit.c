@@ -35,7 +35,7 @@ WORD(add)
 	machine->sampled[i].stats.run_share = N(2);
 }
 
-/* loaded 6: CPUs that have other load, from the first on */
+/* loaded 6: six CPUs have other load */
 WORD(loaded)
 {
 	for (unsigned cpu = 0; cpu < machine->topology->nr_cpus; cpu++)

@@ -85,7 +85,7 @@ SCRIPT(a_changed_setting_restores_it,
        "set setting = manage; " BEGIN "numa_balancing = 0; set setting = yield; configure; run 3",
        "numa_balancing = 1; " DOES_NOT_ACT "mode = yields")
 
-SCRIPT(a_refused_lease_yields,
+SCRIPT(a_refused_switch_yields,
        "set refusal = -1; set setting = manage; " BEGIN "submitted = 0; numa_balancing = 1",
        REPORTED("1", "warning", "stays on, pages left to it") "set refusal = 0; " ACTS,
        REPORTED("2", "notice", "is off until"))

@@ -27,8 +27,8 @@ static void put(uint32_t pid, uint32_t tid, uint64_t node, uint64_t offset, uint
 	fake_publish(f->fake, 0, &ring);
 }
 
-/* put 10 12 node1 8K 12K: an access of process 10 by thread 12 to this byte of node 1, and, if it
- * is known, its physical address; node256 does not exist */
+/* put 10 12 node1 8K: an access of process 10 by thread 12 to the byte at 8 KiB of node 1; the
+ * number after it is its physical address; node256 is none */
 ACTION(put, put(U(0), U(1), U(2), U(3), step->nr_numbers > 4 ? U(4) : 0))
 
 /* put_many 60 3 0-1: 60 accesses by three processes to nodes 0 and 1 in turn */

@@ -47,7 +47,7 @@ ACTION(hold, nm_pages_hold(pages, owner, U(0)))
 ACTION(next_owner, assert_int_equal(nm_pages_open(pages, &owner), 0))
 ACTION(stand_in, nm_pages_stand_in(pages, U(0), U(1)))
 QUANTITY(moves, moves(U(0), U(1)))
-/* from node1 50 = -1: the target after the last of 50 accesses; on 3 node1 = 2: that of an
+/* from node1 50 = -1: the target after 50 accesses; on 3 node1 = 2: that of an
  * access if the page is on node 3 */
 QUANTITY(from, times_from_node(U(1), PAGE(1), U(0)))
 QUANTITY(on, touch_on((int16_t)N(0), (uint16_t)U(1)))

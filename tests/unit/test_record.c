@@ -39,7 +39,7 @@ WORD(run)
 	end_interval();
 }
 
-/* pass 59: intervals; pass 0: the same one again */
+/* pass 59: 59 intervals pass; pass 0: the same interval again */
 ACTION(pass, machine->interval += U(0), end_interval())
 
 /* idle: an interval without samples */

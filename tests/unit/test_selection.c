@@ -259,24 +259,18 @@ static double printed_metric(enum nm_selection rule, const double *pages, const 
 		threads += members[k];
 		most = members[k] > most ? members[k] : most;
 	}
-	switch (rule) {
-	case NM_SELECTION_TOTAL_MIN:
-		return -sum;
-	case NM_SELECTION_REMOTE_MIN:
-		return -pages[FROM];
-	case NM_SELECTION_LOCAL_MAX:
-		return pages[TO];
-	case NM_SELECTION_MOST_BENEFIT:
-	case NM_SELECTION_MOST_BENEFIT_PLUS:
-		return pages[TO] - pages[FROM];
-	case NM_SELECTION_COST_EFFECTIVE:
-		return (pages[TO] - pages[FROM]) / pages[FROM];
-	case NM_SELECTION_EXCLUSIVITY_BASE:
-	case NM_SELECTION_EXCLUSIVITY:
-		return -most / threads;
-	default:
-		return 0;
-	}
+	const double gain = pages[TO] - pages[FROM];
+	const double metrics[NM_SELECTION_MAX] = {
+		[NM_SELECTION_TOTAL_MIN] = -sum,
+		[NM_SELECTION_REMOTE_MIN] = -pages[FROM],
+		[NM_SELECTION_LOCAL_MAX] = pages[TO],
+		[NM_SELECTION_MOST_BENEFIT] = gain,
+		[NM_SELECTION_MOST_BENEFIT_PLUS] = gain,
+		[NM_SELECTION_COST_EFFECTIVE] = gain / pages[FROM],
+		[NM_SELECTION_EXCLUSIVITY_BASE] = -most / threads,
+		[NM_SELECTION_EXCLUSIVITY] = -most / threads,
+	};
+	return metrics[rule];
 }
 
 /* Returns the first of the best threads of any group, or MOST for none. */
@@ -309,21 +303,16 @@ static uint32_t below(struct nm_rng *dice, uint32_t bound)
 	return (uint32_t)nm_rng_below(dice, bound);
 }
 
-static void draw_group(struct nm_rng *dice)
-{
-	const uint32_t group = drawing.nr_groups;
-	add_group((int)below(dice, NODES));
-	for (unsigned k = 0; k < NODES; k++) {
-		drawing.resident[group][k] = (k == FROM) + below(dice, 6);
-		drawing.members[group][k] = (k == FROM) + below(dice, 3);
-	}
-}
-
 static void draw(struct nm_rng *dice)
 {
 	(void)begin(NULL);
-	for (unsigned i = 1 + below(dice, 4); i > 0; i--)
-		draw_group(dice);
+	for (uint32_t i = 0, count = 1 + below(dice, 4); i < count; i++) {
+		add_group((int)below(dice, NODES));
+		for (unsigned k = 0; k < NODES; k++) {
+			drawing.resident[i][k] = (k == FROM) + below(dice, 6);
+			drawing.members[i][k] = (k == FROM) + below(dice, 3);
+		}
+	}
 	while (drawing.count < MOST) {
 		uint32_t group = below(dice, drawing.nr_groups);
 		add_thread(group, below(dice, 5) == 0);

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The physics of the model: invariants of any placement. */
+/*
+ * The physics of the model: invariants of any placement.
+ *
+ *	machine ring-4x10; regular 2 2; odd	a built-in machine, or nodes and CPUs
+ *	program stream 10			of a user of its own, with ten threads
+ *	set giga = 20; set placement = direct	of the program and the user added last
+ *	begin 4; begin 4 balancing		a model with this seed, from the start
+ *	steps 50; finish
+ *	bind 0-7 node2				threads, through the ops, as any program would
+ *	mark; local_share > 0.5			accesses since then
+ */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
 #include "../support/test.h"
 
 #include <stdint.h>
@@ -8,25 +20,246 @@
 #include <stdio.h>
 
 #include "../support/live_calls.h"
+#include "../support/script.h"
 #include "platform/page_jobs.h"
 #include "sim_fixture.h"
 
 #include "../model/model.h"
+
+static struct nm_sim_machine *machine;
+static struct nm_sim_workload workload;
+static struct nm_sim_options options;
+static struct nm_sim *sim;
+static struct nm_sim_figures marked;
+static unsigned nodes_seen; /* on which threads have run, as bits */
+static bool ran_without;    /* on a CPU without a node */
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+	sim = NULL;
+	machine = NULL;
+	workload = (struct nm_sim_workload){0};
+	options = (struct nm_sim_options){0};
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_named("ring-4x10");
+	return 0;
+}
+
+/* Instead of the one before, with all that was on it. */
+static void replace_machine(struct nm_sim_machine *by)
+{
+	(void)tear_down(NULL);
+	machine = by;
+}
+
+__attribute__((format(printf, 1, 2))) static void run_line(const char *format, ...)
+{
+	char line[400];
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	script_run_line(1, line);
+}
+
+/* ---- words ---- */
+
+static struct nm_sim_user *user(void)
+{
+	return &workload.users[workload.nr_users - 1];
+}
+
+static struct nm_sim_program *program(void)
+{
+	return &user()->programs[0];
+}
+
+static struct nm_sim_machine *regular(unsigned nodes, unsigned cpus)
+{
+	struct nm_sim_machine *ret = NULL;
+	assert_int_equal(nm_sim_machine_regular(nodes, cpus, &ret), 0);
+	return ret;
+}
+
+/* Four nodes of two CPUs, the last two CPUs without a node; nodes 1 and 3 are memory-only. */
+static struct nm_sim_machine *odd_machine(void)
+{
+	struct nm_sim_machine *ret = regular(4, 8);
+	struct nm_topology *topology = ret->topology;
+	for (unsigned node = 1; node < 4; node += 2) {
+		hwloc_bitmap_zero(topology->nodes[node].cpus);
+		topology->nodes[node].nearest_with_cpus = (int)node - 1;
+	}
+	topology->cpus[2].node = topology->cpus[3].node = 0;
+	hwloc_bitmap_set_range(topology->nodes[0].cpus, 2, 3);
+	topology->cpus[6].node = topology->cpus[7].node = -1;
+	topology->cpus[6].cache = topology->cpus[7].cache = topology->cpus[5].cache;
+	return ret;
+}
+
+static int start_model(const struct step *step)
+{
+	nm_sim_free(NM_TAKE(sim));
+	options.seed = U(0);
+	options.numa_balancing = step_has(step, "balancing");
+	marked = (struct nm_sim_figures){0};
+	nodes_seen = 0;
+	ran_without = false;
+	return nm_sim_new(machine, &workload, &options, &sim);
+}
+
+WORD(begin)
+{
+	int r = start_model(step);
+	if (r < 0)
+		script_fail(step, "found %s", script_show("error", r));
+}
+
+WORD(finish)
+{
+	for (steps(sim, 1); !nm_sim_is_finished(sim); steps(sim, 1))
+		for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
+			const struct nm_sim_thread_view view = nm_sim_thread(sim, i);
+			nodes_seen |= 1U << view.node;
+			ran_without |= machine->topology->cpus[view.cpu].node < 0;
+		}
+}
+
+WORD(bind)
+{
+	for (unsigned i = U(0); i <= U(1); i++)
+		bind(sim, machine, nm_sim_thread(sim, i).tid, U(2));
+}
+
+WORD(on_node)
+{
+	for (unsigned i = U(0); i <= U(1); i++)
+		if (nm_sim_thread(sim, i).node != (int)U(2))
+			script_fail(step, "thread %u is on node %d", i, nm_sim_thread(sim, i).node);
+}
+
+WORD(exchange_cpus)
+{
+	const int cpu = sim->live[0]->cpu;
+	sim->live[0]->cpu = sim->live[1]->cpu;
+	sim->live[1]->cpu = cpu;
+}
+
+/* Node 0 is one core of two CPUs. */
+WORD(one_core)
+{
+	hwloc_bitmap_only(machine->topology->nodes[0].cpus, 0);
+	hwloc_bitmap_set(machine->topology->nodes[0].cpus, 32);
+}
+
+static double sum_threads(double (*of)(struct nm_sim_thread_view view))
+{
+	double sum = 0;
+	for (size_t i = 0; i < nm_sim_nr_threads(sim); i++)
+		sum += of(nm_sim_thread(sim, i));
+	return sum;
+}
+
+static double rate_of(struct nm_sim_thread_view view)
+{
+	return view.bytes_per_ns;
+}
+
+static double work_of(struct nm_sim_thread_view view)
+{
+	return view.done_giga;
+}
+
+/* The shares of a thread's accesses, by node, are 1 in sum. */
+static double unserved_of(struct nm_sim_thread_view view)
+{
+	double sum = 0;
+	for (unsigned k = 0; k < machine->topology->nr_nodes; k++)
+		sum += view.mix[k];
+	return fabs(1 - sum);
+}
+
+static double local_share(void)
+{
+	const struct nm_sim_figures now = nm_sim_figures(sim);
+	return (now.local_accesses - marked.local_accesses) / (now.accesses - marked.accesses);
+}
+
+/* Returns the time of a single thread on `node` with its memory on node `memory`. */
+static double time_of(const char *name, unsigned node, unsigned memory)
+{
+	nm_sim_free(NM_TAKE(sim));
+	nm_sim_workload_clear(&workload);
+	run_line("program %s 1; set giga = 30; set placement = direct; set memory = %u", name,
+		 memory);
+	run_line("begin 1; steps 1; bind 0-0 %u; finish", node);
+	return nm_sim_figures(sim).time_s;
+}
+
+ACTION(machine, replace_machine(machine_named(step->word[0])))
+ACTION(regular, replace_machine(regular(U(0), U(1))))
+ACTION(odd, replace_machine(odd_machine()))
+ACTION(offline, hwloc_bitmap_zero(machine->topology->online))
+ACTION(program, add_program(&workload, step->word[0], U(step->nr_numbers - 1)))
+ACTION(steps, steps(sim, U(0)))
+ACTION(mark, marked = nm_sim_figures(sim))
+KNOB(giga, program()->phases[0].giga)
+KNOB(misses, program()->phases[0].misses_per_kilo)
+KNOB(shared_part, program()->phases[0].shared_part)
+KNOB(private_part, program()->phases[0].private_part)
+KNOB(footprint_mb, program()->footprint_mb)
+KNOB(touch, program()->touch)
+NAMES(touch, {"master", NM_SIM_TOUCH_MASTER})
+KNOB(placement, user()->placement)
+NAMES(placement, {"system", NM_SIM_PLACE_SYSTEM}, {"interleave", NM_SIM_PLACE_INTERLEAVE},
+      {"oracle", NM_SIM_PLACE_ORACLE}, {"direct", NM_SIM_PLACE_DIRECT})
+KNOB(memory, user()->node)
+KNOB(node_bytes, machine->topology->nodes[U(0)].memory_bytes)
+KNOB(wander_per_s, options.wander_per_s)
+KNOB(unobserved, options.unobserved)
+QUANTITY(start, start_model(step))
+QUANTITY(time, time_of(step->word[0], U(step->nr_numbers - 2), U(step->nr_numbers - 1)))
+QUANTITY(time_s, nm_sim_figures(sim).time_s)
+QUANTITY(accesses, nm_sim_figures(sim).accesses)
+QUANTITY(moves, nm_sim_figures(sim).moves)
+QUANTITY(most_node_use, nm_sim_figures(sim).most_node_use)
+QUANTITY(most_link_use, nm_sim_figures(sim).most_link_use)
+QUANTITY(programs_ended, nm_sim_figures(sim).programs_ended)
+QUANTITY(pages_balanced, nm_sim_figures(sim).pages_balanced)
+QUANTITY(local_share, local_share())
+QUANTITY(nodes_seen, nodes_seen)
+QUANTITY(ran_without, ran_without)
+QUANTITY(bytes_per_ns, sum_threads(rate_of))
+QUANTITY(done_giga, sum_threads(work_of))
+QUANTITY(unserved, sum_threads(unserved_of))
+QUANTITY(bandwidth, machine->node_bytes_per_ns[U(0)])
+QUANTITY(at_memory, nm_sim_thread(sim, U(0)).mix[nm_sim_thread(sim, U(0)).node])
+QUANTITY(node, nm_sim_thread(sim, U(0)).node)
+QUANTITY(passes, sim->processes[0]->passes)
+QUANTITY(pass_s, sim->processes[0]->pass_s)
 
 /* ---- machines ---- */
 
 TEST(test_machines_are_whole)
 {
 	for (size_t i = 0; nm_sim_model(i); i++) {
-		struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
-		unsigned nodes = machine->topology->nr_nodes;
+		run_line("machine %s", nm_sim_model(i)->name);
+		const unsigned nodes = machine->topology->nr_nodes;
 		for (unsigned a = 0; a < nodes; a++)
 			for (unsigned b = 0; b < nodes; b++) {
 				double there = machine->latency_ns[a * nodes + b];
 				alike(there, machine->latency_ns[b * nodes + a]);
 				assert_true(a == b || there > machine->latency_ns[a * nodes + a]);
 			}
-		nm_sim_machine_free(machine);
 	}
 	struct nm_sim_machine *none = NULL;
 	assert_int_equal(nm_sim_machine_by_name("abacus", &none), -ENOENT);
@@ -36,7 +269,6 @@ TEST(test_machines_are_whole)
 /* Traffic between two nodes uses each link of its route once, as many as there are hops. */
 TEST(test_routes_carry_everything)
 {
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	for (unsigned from = 0; from < 4; from++)
 		for (unsigned to = 0; to < 4; to++) {
 			unsigned apart = (from + 4 - to) % 4, hops = apart == 3 ? 1 : apart;
@@ -45,7 +277,6 @@ TEST(test_routes_carry_everything)
 				sum += machine->route[(from * 4 + to) * machine->nr_links + l];
 			alike(sum, hops);
 		}
-	nm_sim_machine_free(machine);
 }
 
 /* ---- bandwidth and accesses ---- */
@@ -55,417 +286,132 @@ TEST(test_bandwidth_is_never_exceeded)
 	static const char *const programs[] = {"stream", "table", "sp", "cg", "stencil"};
 	for (size_t i = 0; nm_sim_model(i); i++)
 		for (size_t p = 0; p < NM_ARRAY_SIZE(programs); p++) {
-			struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
-			struct nm_sim_workload workload = {0};
-			(void)add_program(&workload, programs[p], machine->topology->nr_cpus);
-			(void)add_program(&workload, "stream", 7);
-			struct nm_sim *sim = begin(machine, &workload, 3);
-			steps(sim, 100);
-			struct nm_sim_figures figures = nm_sim_figures(sim);
-			assert_true(figures.accesses > 0);
-			assert_true(figures.most_node_use <= 1 + SIM_TOLERANCE);
-			assert_true(figures.most_link_use <= 1 + SIM_TOLERANCE);
-			nm_sim_free(sim);
-			nm_sim_workload_clear(&workload);
-			nm_sim_machine_free(machine);
+			run_line("machine %s", nm_sim_model(i)->name);
+			run_line("program %s %u; program stream 7; begin 3; steps 100; accesses > "
+				 "0; most_node_use <= 1; most_link_use <= 1",
+				 programs[p], machine->topology->nr_cpus);
 		}
 }
 
 /* A stream on one node gets the full bandwidth of the node. */
-TEST(test_bandwidth_is_used)
-{
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_program(&workload, "stream", 10);
-	program->phases[0].misses_per_kilo = 100;
-	workload.users[0].placement = NM_SIM_PLACE_DIRECT;
-	workload.users[0].node = 1;
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	steps(sim, 50);
-	double bytes_per_ns = 0;
-	for (size_t i = 0; i < nm_sim_nr_threads(sim); i++)
-		bytes_per_ns += nm_sim_thread(sim, i).bytes_per_ns;
-	assert_true(bytes_per_ns > 0.9 * machine->node_bytes_per_ns[1]);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
+SCRIPT(test_bandwidth_is_used,
+       "program stream 10; set misses = 100; set placement = direct; set memory = node1; begin 1",
+       "steps 50; keep full = bandwidth node1; bytes_per_ns > full*0.9")
 
-TEST(test_every_access_is_served_once)
-{
-	static const enum nm_sim_placement placements[] = {
-		NM_SIM_PLACE_SYSTEM, NM_SIM_PLACE_INTERLEAVE, NM_SIM_PLACE_ORACLE};
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	for (size_t p = 0; p < NM_ARRAY_SIZE(placements); p++) {
-		struct nm_sim_workload workload = {0};
-		struct nm_sim_program *program = add_program(&workload, "stencil", 13);
-		program->phases[0].shared_part = 0.3;
-		program->phases[0].private_part -= 0.3;
-		workload.users[0].placement = placements[p];
-		struct nm_sim *sim = begin(machine, &workload, 5);
-		steps(sim, 20);
-		for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
-			double sum = 0;
-			for (unsigned k = 0; k < 4; k++)
-				sum += nm_sim_thread(sim, i).mix[k];
-			alike(sum, 1);
-		}
-		nm_sim_free(sim);
-		nm_sim_workload_clear(&workload);
-	}
-	nm_sim_machine_free(machine);
-}
+#define SERVED(by)                                                                                 \
+	"machine ring-4x10; program stencil 13; keep own = private_part; set shared_part = 0.3; "  \
+	"set private_part = own-0.3; set placement = " by "; begin 5; steps 20; unserved <= 1e-8"
 
-/* Exactly the given work is done: all instructions and their accesses. */
-TEST(test_work_is_done_once)
-{
-	struct nm_sim_machine *machine = machine_named("mesh-4x20");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_program(&workload, "lu", 20);
-	program->phases[0].giga = 20;
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	to_the_end(sim);
-	struct nm_sim_figures figures = nm_sim_figures(sim);
-	assert_int_equal(figures.programs_ended, 1);
-	double expected = 20 * 20e9 * program->phases[0].misses_per_kilo / 1000;
-	assert_true(fabs(figures.accesses - expected) < 1e-6 * expected);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
+SCRIPT(test_every_access_is_served_once, SERVED("system"), SERVED("interleave"), SERVED("oracle"))
+
+/* Exactly the given work is done: all instructions, 20 × 20e9, and their accesses. */
+SCRIPT(test_work_is_done_once,
+       "machine mesh-4x20; program lu 20; set giga = 20; begin 1; finish; programs_ended = 1",
+       "keep n = misses; accesses in n*399999600..n*400000400")
 
 /* ---- places ---- */
-
-/* Returns the time of a single thread on `node` with its memory on node `memory`. */
-static double time_of(const struct nm_sim_machine *machine, const char *name, unsigned node,
-		      unsigned memory)
-{
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_program(&workload, name, 1);
-	program->phases[0].giga = 30;
-	workload.users[0].placement = NM_SIM_PLACE_DIRECT;
-	workload.users[0].node = (int)memory;
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	steps(sim, 1);
-	bind(sim, machine, nm_sim_thread(sim, 0).tid, node);
-	to_the_end(sim);
-	double time_s = nm_sim_figures(sim).time_s;
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	return time_s;
-}
 
 TEST(test_local_is_never_slower)
 {
 	static const char *const programs[] = {"stream", "bt", "compute", "table"};
 	for (size_t i = 0; nm_sim_model(i); i++)
 		for (size_t p = 0; p < NM_ARRAY_SIZE(programs); p++) {
-			struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
-			double local = time_of(machine, programs[p], 0, 0);
+			run_line("machine %s", nm_sim_model(i)->name);
+			const double local = time_of(programs[p], 0, 0);
 			for (unsigned k = 1; k < machine->topology->nr_nodes; k++)
-				assert_true(local <= time_of(machine, programs[p], 0, k));
-			nm_sim_machine_free(machine);
+				assert_true(local <= time_of(programs[p], 0, k));
 		}
 }
 
-TEST(test_farther_is_slower)
-{
-	struct nm_sim_machine *ring = machine_named("ring-4x10");
-	double near = time_of(ring, "table", 0, 0), next = time_of(ring, "table", 0, 1);
-	double far = time_of(ring, "table", 0, 2);
-	assert_true(near < next && next < far);
-	nm_sim_machine_free(ring);
-}
+SCRIPT(test_farther_is_slower, "keep near = time table node0 node0; time table node0 node1 > near",
+       "keep next = time table node0 node1; time table node0 node2 > next")
 
 /* A rotation by one node changes nothing. */
 TEST(test_symmetric_machines_are_symmetric)
 {
 	static const char *const machines[] = {"ring-4x10", "mesh-4x20", "x7550-4x8"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(machines); i++) {
-		struct nm_sim_machine *machine = machine_named(machines[i]);
+		run_line("machine %s", machines[i]);
 		for (unsigned memory = 0; memory < 4; memory++) {
-			double first = time_of(machine, "stream", 0, memory);
+			const double first = time_of("stream", 0, memory);
 			for (unsigned turn = 1; turn < 4; turn++)
-				alike(first, time_of(machine, "stream", turn, (memory + turn) % 4));
+				alike(first, time_of("stream", turn, (memory + turn) % 4));
 		}
-		nm_sim_machine_free(machine);
 	}
 }
 
 /* ---- the system ---- */
 
-TEST(test_affinities_are_respected)
-{
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	add_program(&workload, "stream", 60)->phases[0].giga = 1e5;
-	struct nm_sim *sim = begin(machine, &workload, 9);
-	steps(sim, 5);
-	for (unsigned i = 0; i < 8; i++)
-		bind(sim, machine, nm_sim_thread(sim, i).tid, 2);
-	for (unsigned step = 0; step < 200; step++) {
-		steps(sim, 1);
-		for (unsigned i = 0; i < 8; i++)
-			assert_int_equal(nm_sim_thread(sim, i).node, 2);
-	}
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
-
-/* Four nodes of two CPUs, the last two CPUs without a node; nodes 1 and 3 are memory-only. */
-static struct nm_sim_machine *odd_machine(void)
-{
-	struct nm_sim_machine *machine = NULL;
-	assert_int_equal(nm_sim_machine_regular(4, 8, &machine), 0);
-	struct nm_topology *topology = machine->topology;
-	for (unsigned node = 1; node < 4; node += 2) {
-		hwloc_bitmap_zero(topology->nodes[node].cpus);
-		topology->nodes[node].nearest_with_cpus = (int)node - 1;
-	}
-	topology->cpus[2].node = topology->cpus[3].node = 0;
-	hwloc_bitmap_set_range(topology->nodes[0].cpus, 2, 3);
-	topology->cpus[6].node = topology->cpus[7].node = -1;
-	topology->cpus[6].cache = topology->cpus[7].cache = topology->cpus[5].cache;
-	return machine;
-}
+SCRIPT(test_affinities_are_respected,
+       "program stream 60; set giga = 1e5; begin 9; steps 5; bind 0-7 node2",
+       "each 200: steps 1; on_node 0-7 node2")
 
 /* Running there, first touch, following pages and binding: everything has a node. */
-TEST(test_cpus_without_a_node)
-{
-	static const enum nm_sim_placement placements[] = {
-		NM_SIM_PLACE_SYSTEM, NM_SIM_PLACE_INTERLEAVE, NM_SIM_PLACE_ORACLE};
-	struct nm_sim_machine *machine = odd_machine();
+#define ODD(by)                                                                                    \
+	"odd; program stream 8; set giga = 20; set placement = " by "; begin 4 balancing; "        \
+	"finish; programs_ended = 1; nodes_seen = 5; ran_without = "
 
-	for (size_t p = 0; p < NM_ARRAY_SIZE(placements); p++) {
-		struct nm_sim_workload workload = {0};
-		add_program(&workload, "stream", 8)->phases[0].giga = 20;
-		workload.users[0].placement = placements[p];
-		const struct nm_sim_options options = {.seed = 4, .numa_balancing = true};
-		struct nm_sim *sim = NULL;
-		bool ran_without = false;
-		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
-		for (steps(sim, 1); !nm_sim_is_finished(sim); steps(sim, 1))
-			for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
-				struct nm_sim_thread_view view = nm_sim_thread(sim, i);
-				assert_true(view.node == 0 || view.node == 2);
-				ran_without |= view.cpu >= 6;
-			}
-		assert_int_equal(nm_sim_figures(sim).programs_ended, 1);
-		assert_int_equal(ran_without, placements[p] != NM_SIM_PLACE_ORACLE);
-		nm_sim_free(sim);
-		nm_sim_workload_clear(&workload);
-	}
-	nm_sim_machine_free(machine);
-}
+SCRIPT(test_cpus_without_a_node, ODD("system") "1", ODD("interleave") "1", ODD("oracle") "0")
 
-TEST(test_no_cpu_is_online)
-{
-	struct nm_sim_machine *machine = odd_machine();
-	struct nm_sim_workload workload = {0};
-	const struct nm_sim_options options = {0};
-	struct nm_sim *sim = NULL;
+SCRIPT(test_no_cpu_is_online, "odd; offline; start 0 = ENODEV")
 
-	hwloc_bitmap_zero(machine->topology->online);
-	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), -ENODEV);
-	nm_sim_machine_free(machine);
-}
-
-TEST(test_first_touch_is_local)
-{
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_program(&workload, "stream", 12);
-	program->phases[0].private_part = 1;
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	steps(sim, 1);
-	struct nm_sim_figures figures = nm_sim_figures(sim);
-	/* Except threads that were moved in this step. */
-	assert_true(figures.local_accesses >= 0.8 * figures.accesses);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
+/* Except threads that were moved in this step. */
+SCRIPT(test_first_touch_is_local,
+       "program stream 12; set private_part = 1; begin 1; steps 1; local_share >= 0.8")
 
 /* Pages of moved threads follow them within the rate of the kernel. */
-TEST(test_numa_balancing_brings_pages)
-{
-	struct nm_sim_machine *machine = machine_named("mesh-4x20");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_program(&workload, "stream", 8);
-	program->touch = NM_SIM_TOUCH_MASTER;
-	program->phases[0].giga = 1e5;
-	const struct nm_sim_options options = {.seed = 4, .numa_balancing = true};
-	struct nm_sim *sim = NULL;
-	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
-	steps(sim, 10);
-	struct nm_sim_figures before = nm_sim_figures(sim);
-	steps(sim, 300);
-	struct nm_sim_figures middle = nm_sim_figures(sim);
-	steps(sim, 100);
-	struct nm_sim_figures after = nm_sim_figures(sim);
-	double first = before.local_accesses / before.accesses;
-	double last =
-		(after.local_accesses - middle.local_accesses) / (after.accesses - middle.accesses);
-	assert_true(last > first);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
+SCRIPT(test_numa_balancing_brings_pages,
+       "machine mesh-4x20; program stream 8; set touch = master; set giga = 1e5",
+       "begin 4 balancing; steps 10; keep first = local_share; steps 300; mark; steps 100",
+       "local_share > first")
 
 /* ---- kernel.numa_balancing ---- */
 
-static struct nm_sim *begin_balanced(const struct nm_sim_machine *machine,
-				     const struct nm_sim_workload *workload, bool balancing)
-{
-	const struct nm_sim_options options = {.seed = 4, .numa_balancing = balancing};
-	struct nm_sim *sim = NULL;
-	assert_int_equal(nm_sim_new(machine, workload, &options, &sim), 0);
-	return sim;
-}
+/* 4,096 pages of 2 MiB, whose thread runs elsewhere. */
+#define AWAY(balancing)                                                                            \
+	"machine mesh-4x20; program compute 1; set footprint_mb = 8192; set giga = 60; "           \
+	"set misses = 0; begin 4 " balancing "; steps 1; bind_away; steps 9; pages_balanced = 0; " \
+	"steps 5; pages_balanced < 4096; finish; "
 
-/* A page that the kernel moves costs as much as one that we move, and no move is free. */
-TEST(test_the_kernel_pays_for_pages)
-{
-	struct nm_sim_machine *machine = machine_named("mesh-4x20");
-	double time_s[2];
-	for (unsigned i = 0; i < 2; i++) {
-		struct nm_sim_workload workload = {0};
-		struct nm_sim_program *program = add_program(&workload, "compute", 1);
-		program->footprint_mb = 8192;
-		program->phases[0].giga = 60;
-		program->phases[0].misses_per_kilo = 0;
-		struct nm_sim *sim = begin_balanced(machine, &workload, i == 1);
-		steps(sim, 1);
-		unsigned away = (unsigned)(nm_sim_thread(sim, 0).node + 1) % 4;
-		bind(sim, machine, nm_sim_thread(sim, 0).tid, away);
-		steps(sim, 9);
-		assert_int_equal(nm_sim_figures(sim).pages_balanced, 0);
-		steps(sim, 5);
-		assert_true(nm_sim_figures(sim).pages_balanced < 4096);
-		to_the_end(sim);
-		assert_int_equal(nm_sim_figures(sim).pages_balanced, i == 1 ? 4096 : 0);
-		time_s[i] = nm_sim_figures(sim).time_s;
-		nm_sim_free(sim);
-		nm_sim_workload_clear(&workload);
-	}
-	assert_true(fabs(time_s[1] - time_s[0] - 8192 * 1048576.0 / 1e9) < 0.5);
-	nm_sim_machine_free(machine);
-}
+ACTION(bind_away, bind(sim, machine, nm_sim_thread(sim, 0).tid,
+		       (unsigned)(nm_sim_thread(sim, 0).node + 1) % 4))
+
+/* A page that the kernel moves costs as much as one that we move, 8.59 s for all, and no move is
+ * free. */
+SCRIPT(test_the_kernel_pays_for_pages, AWAY("") "pages_balanced = 0; keep without = time_s",
+       AWAY("balancing") "pages_balanced = 4096; time_s in without+8.09..without+9.09")
 
 /* If no page is misplaced, scans become less frequent, with at most one minute between them. */
-TEST(test_scans_back_off)
-{
-	struct nm_sim_machine *machine = machine_named("mesh-4x20");
-	struct nm_sim_workload workload = {0};
-	add_program(&workload, "stream", 1)->phases[0].giga = 1e5;
-	struct nm_sim *sim = begin_balanced(machine, &workload, true);
-	steps(sim, 30);
-	unsigned early = sim->processes[0]->passes;
-	double first_s = sim->processes[0]->pass_s;
-	steps(sim, 3000);
-	assert_true(early >= 1);
-	assert_true(sim->processes[0]->pass_s > 10 * first_s);
-	assert_true(sim->processes[0]->pass_s <= 60);
-	assert_true(sim->processes[0]->passes < 60);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
+SCRIPT(test_scans_back_off,
+       "machine mesh-4x20; program stream 1; set giga = 1e5; begin 4 balancing; steps 30",
+       "passes >= 1; keep first = pass_s; steps 3000; pass_s > first*10; pass_s <= 60; passes < 60")
 
 /* Two full nodes with a thread each whose memory is on the other: they are swapped. */
-TEST(test_tasks_move_to_their_memory)
-{
-	for (unsigned balancing = 0; balancing < 2; balancing++) {
-		struct nm_sim_machine *machine = NULL;
-		struct nm_sim_workload workload = {0};
-		assert_int_equal(nm_sim_machine_regular(2, 2, &machine), 0);
-		for (unsigned node = 0; node < 2; node++)
-			machine->topology->nodes[node].memory_bytes = 1024 * 1048576ULL;
-		for (unsigned i = 0; i < 2; i++) {
-			struct nm_sim_program *program = add_program(&workload, "stream", 1);
-			program->footprint_mb = 1024;
-			program->phases[0].giga = 1e5;
-		}
-		struct nm_sim *sim = begin_balanced(machine, &workload, balancing);
-		steps(sim, 1);
-		int cpu = sim->live[0]->cpu;
-		sim->live[0]->cpu = sim->live[1]->cpu;
-		sim->live[1]->cpu = cpu;
-		steps(sim, 100);
-		for (size_t i = 0; i < 2; i++) {
-			struct nm_sim_thread_view view = nm_sim_thread(sim, i);
-			assert_true(view.mix[view.node] == balancing);
-		}
-		assert_int_equal(nm_sim_figures(sim).pages_balanced, 0);
-		nm_sim_free(sim);
-		nm_sim_workload_clear(&workload);
-		nm_sim_machine_free(machine);
-	}
-}
+#define ONE "program stream 1; set footprint_mb = 1024; set giga = 1e5; "
+#define CROSSED "regular 2 2; set node_bytes 0 = 1G; set node_bytes 1 = 1G; " ONE ONE "begin 4 "
+#define LATER "; steps 1; exchange_cpus; steps 100; pages_balanced = 0; "
+
+SCRIPT(test_tasks_move_to_their_memory, CROSSED LATER "at_memory 0 = 0; at_memory 1 = 0",
+       CROSSED "balancing" LATER "at_memory 0 = 1; at_memory 1 = 1")
 
 /* ---- parameters and switches ---- */
 
-static struct nm_sim_figures figures_of(const struct nm_sim_options *options, const char *name,
-					unsigned threads)
-{
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim *sim = NULL;
-	add_program(&workload, name, threads)->phases[0].giga = 1e5;
-	assert_int_equal(nm_sim_new(machine, &workload, options, &sim), 0);
-	steps(sim, 600);
-	struct nm_sim_figures figures = nm_sim_figures(sim);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-	return figures;
-}
+SCRIPT(test_threads_wander_as_reported,
+       "program bt 40; set giga = 1e5; begin 2; steps 600; moves = 0; set wander_per_s = 0.02",
+       "begin 2; steps 600; moves > 0; keep n = moves; set wander_per_s = 0.1; begin 2; steps 600",
+       "moves > n*3")
 
-TEST(test_threads_wander_as_reported)
-{
-	static const double rates[] = {0, 0.02, 0.1};
-	uint64_t moves[NM_ARRAY_SIZE(rates)];
-	for (size_t i = 0; i < NM_ARRAY_SIZE(rates); i++)
-		moves[i] = figures_of(&(struct nm_sim_options){.seed = 2, .wander_per_s = rates[i]},
-				      "bt", 40)
-				   .moves;
-	assert_int_equal(moves[0], 0);
-	assert_true(moves[1] > 0);
-	assert_true(moves[2] > 3 * moves[1]);
-}
+#define ON_ONE_CORE                                                                                \
+	"; set giga = 1e5; set placement = direct; set memory = node0; begin 1; steps 50; "
+#define ONE_THREAD "machine x7550-4x8; one_core; program table 1"
+#define TWO_THREADS "machine x7550-4x8; one_core; program table 2"
 
 /* Two threads of a core share its execution, but not waiting for memory. */
-TEST(test_siblings_share_what_they_execute)
-{
-	static const double misses[] = {0, 60};
-	double gain[2];
-	for (size_t m = 0; m < NM_ARRAY_SIZE(misses); m++) {
-		double done[2];
-		for (unsigned i = 0; i < 2; i++) {
-			struct nm_sim_machine *machine = machine_named("x7550-4x8");
-			struct nm_sim_workload workload = {0};
-			struct nm_sim_program *program = add_program(&workload, "table", i + 1);
-			program->phases[0].giga = 1e5;
-			program->phases[0].misses_per_kilo = misses[m];
-			workload.users[0].placement = NM_SIM_PLACE_DIRECT;
-			workload.users[0].node = 0;
-			hwloc_bitmap_only(machine->topology->nodes[0].cpus, 0);
-			hwloc_bitmap_set(machine->topology->nodes[0].cpus, 32);
-			struct nm_sim *sim = begin(machine, &workload, 1);
-			steps(sim, 50);
-			done[i] = 0;
-			for (size_t k = 0; k < nm_sim_nr_threads(sim); k++)
-				done[i] += nm_sim_thread(sim, k).done_giga;
-			nm_sim_free(sim);
-			nm_sim_workload_clear(&workload);
-			nm_sim_machine_free(machine);
-		}
-		gain[m] = done[1] / done[0];
-	}
-	alike(gain[0], 1.25);
-	assert_true(gain[1] > 1.8 && gain[1] < 2);
-}
+SCRIPT(test_siblings_share_what_they_execute,
+       ONE_THREAD "; set misses = 0" ON_ONE_CORE "keep one = done_giga",
+       TWO_THREADS "; set misses = 0" ON_ONE_CORE "done_giga = one*1.25",
+       ONE_THREAD "; set misses = 60" ON_ONE_CORE "keep one = done_giga",
+       TWO_THREADS "; set misses = 60" ON_ONE_CORE "done_giga in one*1.8..one*2")
 
 /* ---- the ops ---- */
 
@@ -485,11 +431,7 @@ static struct nm_units_order *order_to(int node, const uint64_t *addresses, unsi
 
 TEST(test_pages_move_where_they_are_sent)
 {
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	(void)add_program(&workload, "stream", 2);
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	steps(sim, 1);
+	run_line("program stream 2; begin 1; steps 1");
 	struct nm_platform *platform = nm_sim_platform(sim);
 	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
 	uint64_t addresses[] = {0x7f0000000000, 0x7f0000200000, 0x1000};
@@ -506,12 +448,8 @@ TEST(test_pages_move_where_they_are_sent)
 	assert_int_equal(moved->outcomes[2].error, -EFAULT);
 	assert_int_equal(platform->ops->units_move(platform, 77, ticks, order, moved), -ESRCH);
 	assert_int_equal(platform->ops->units_move(platform, pid, ticks + 1, order, moved), -ESRCH);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
 }
 
-/* Observation does not affect the result, and the same seed gives the same result. */
 static uint64_t meminfo_kib(struct nm_platform *platform, unsigned node, const char *field)
 {
 	char path[64], text[4096];
@@ -528,10 +466,8 @@ static uint64_t meminfo_kib(struct nm_platform *platform, unsigned node, const c
 TEST(test_page_cache_spreads_first_touches_and_makes_way)
 {
 	enum { PAGES = 64 }; /* of 2 MiB: twice the free memory of a full node */
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {.full_page_cache = true};
-	(void)add_program(&workload, "stream", 2);
-	struct nm_sim *sim = begin(machine, &workload, 1);
+	workload.full_page_cache = true;
+	run_line("program stream 2; begin 1");
 	struct nm_platform *platform = nm_sim_platform(sim);
 	assert_in_range(meminfo_kib(platform, 3, "MemFree"), 1, 65536);
 	steps(sim, 1);
@@ -547,30 +483,11 @@ TEST(test_page_cache_spreads_first_touches_and_makes_way)
 	uint64_t cached = meminfo_kib(platform, 3, "Inactive(file)");
 	assert_int_equal(platform->ops->units_move(platform, pid, ticks, order, moved), 0);
 	assert_true(meminfo_kib(platform, 3, "Inactive(file)") < cached);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
 }
 
-TEST(test_observing_changes_nothing)
-{
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	(void)add_program(&workload, "ua", 30);
-	struct nm_sim_options options = {.seed = 6};
-	struct nm_sim_figures figures[2];
-	for (unsigned i = 0; i < 2; i++) {
-		struct nm_sim *sim = NULL;
-		options.unobserved = i == 1;
-		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
-		steps(sim, 300);
-		figures[i] = nm_sim_figures(sim);
-		nm_sim_free(sim);
-	}
-	assert_true(figures[0].accesses == figures[1].accesses);
-	assert_int_equal(figures[0].moves, figures[1].moves);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
+/* Observation does not affect the result, and the same seed gives the same result. */
+SCRIPT(test_observing_changes_nothing,
+       "program ua 30; begin 6; steps 300; keep seen = accesses; keep n = moves",
+       "set unobserved = 1; begin 6; steps 300; accesses = seen; moves = n")
 
 RUN_TESTS()

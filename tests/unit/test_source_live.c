@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The source on the running kernel, if permitted; otherwise skipped, with the reason. */
+/*
+ * The source on the running kernel, if permitted; otherwise skipped, with the reason.
+ *
+ *	needs accesses; needs runs; needs all	skipped unless these are sampled, or no record was
+ *lost touch; spin; rename			of a new thread, whose records are counted execute
+ *of a new process
+ */
 #define SET_UP with_shipped_settings
 #define TEAR_DOWN close_source
 #include "../support/test.h"
@@ -17,20 +23,31 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../support/script.h"
 #include "sample/sample.h"
 
 #define PAGES 512U
 #define SKIPPED 77
 
-struct live {
+static struct {
 	struct nm_platform *platform;
 	struct nm_topology *topology;
 	struct nm_config *config;
 	struct nm_source *source;
 	int cpu; /* sampled; the threads of the tests stay on it */
-};
+} live;
 
-static struct live live;
+/* The acts of a thread or process on the sampled CPU, and their traces. */
+static struct {
+	uint32_t pid, tid;
+	void (*act)(void);
+	volatile uint8_t *memory;
+	size_t page;
+	unsigned runs, runs_elsewhere;
+	unsigned faults, faults_elsewhere, with_physical;
+	uint8_t touched[PAGES];
+	unsigned threads_created, processes_created, ended, named, executed;
+} seen;
 
 static int open_source(void)
 {
@@ -67,227 +84,110 @@ static int with_tiny_rings(void **state)
 
 /* ---- events of one thread or process ---- */
 
-struct seen {
-	uint32_t pid, tid;
-	const uint8_t *memory;
-	size_t page;
-	unsigned runs, runs_elsewhere;
-	unsigned faults, faults_elsewhere, with_physical;
-	uint8_t touched[PAGES];
-	unsigned threads_created, processes_created, ended, named, executed;
-};
-
-static void see_fault(struct seen *seen, const struct nm_sample *sample)
+static void see_fault(const struct nm_sample *sample)
 {
-	uint64_t offset = sample->address - (uint64_t)(uintptr_t)seen->memory;
-
-	if (!seen->memory || offset >= PAGES * seen->page)
+	const uint64_t offset = sample->address - (uint64_t)(uintptr_t)seen.memory;
+	if (!seen.memory || offset >= PAGES * seen.page)
 		return;
-	seen->faults++;
-	seen->touched[offset / seen->page] = 1;
-	seen->with_physical += sample->physical_address != 0;
-	seen->faults_elsewhere += sample->cpu != (uint32_t)live.cpu || sample->pid != seen->pid;
+	seen.faults++;
+	seen.touched[offset / seen.page] = 1;
+	seen.with_physical += sample->physical_address != 0;
+	seen.faults_elsewhere += sample->cpu != (uint32_t)live.cpu || sample->pid != seen.pid;
 }
 
 static void see_sample(void *context, struct nm_sample *sample)
 {
-	struct seen *seen = context;
-
-	if (sample->tid != seen->tid)
+	(void)context;
+	if (sample->tid != seen.tid)
 		return;
 	if (sample->kind == NM_EVENT_FAULT_MIN || sample->kind == NM_EVENT_FAULT_MAJ) {
-		see_fault(seen, sample);
+		see_fault(sample);
 		return;
 	}
-	seen->runs++;
-	seen->runs_elsewhere += sample->cpu != (uint32_t)live.cpu;
+	seen.runs++;
+	seen.runs_elsewhere += sample->cpu != (uint32_t)live.cpu;
 }
 
 static void see_task(void *context, const struct nm_task_event *event)
 {
-	struct seen *seen = context;
-
-	if (event->kind == NM_TASK_FORK && event->parent_pid == seen->pid) {
-		seen->threads_created += event->pid == seen->pid;
-		seen->processes_created += event->pid != seen->pid;
+	(void)context;
+	if (event->kind == NM_TASK_FORK && event->parent_pid == seen.pid) {
+		seen.threads_created += event->pid == seen.pid;
+		seen.processes_created += event->pid != seen.pid;
 	}
-	if (event->tid != seen->tid)
+	if (event->tid != seen.tid)
 		return;
-	seen->ended += event->kind == NM_TASK_EXIT;
-	seen->named += event->kind == NM_TASK_COMM;
-	seen->executed += event->kind == NM_TASK_EXEC;
+	seen.ended += event->kind == NM_TASK_EXIT;
+	seen.named += event->kind == NM_TASK_COMM;
+	seen.executed += event->kind == NM_TASK_EXEC;
 }
 
-static void drain(struct seen *seen)
+static void drain(void)
 {
-	const struct nm_sample_sink sink = {
-		.context = seen, .on_sample = see_sample, .on_task = see_task};
-
+	const struct nm_sample_sink sink = {.on_sample = see_sample, .on_task = see_task};
 	(void)nm_source_drain(live.source, &sink);
 }
 
 /* Neither pthread_join() nor waitpid() waits for the EXIT record. */
-static void drain_until_it_ended(struct seen *seen)
+static void drain_until_it_ended(void)
 {
-	drain(seen);
-	for (unsigned i = 0; i < 100 && !seen->ended; i++) {
+	drain();
+	for (unsigned i = 0; i < 100 && !seen.ended; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-		drain(seen);
+		drain();
 	}
 }
 
-/* ---- a thread that does work on the sampled CPU ---- */
-
-struct work {
-	void (*act)(struct work *work);
-	uint8_t *memory;
-	size_t page;
-	uint32_t tid;
-};
+/* ---- what it does ---- */
 
 static void *work_thread(void *context)
 {
-	struct work *work = context;
-
-	work->tid = (uint32_t)gettid();
-	work->act(work);
-	return NULL;
+	seen.tid = (uint32_t)gettid();
+	seen.act();
+	return context;
 }
 
-static void do_in_thread(struct work *work)
+static void do_in_thread(void (*act)(void))
 {
 	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, work_thread, work), 0);
+	memset(&seen, 0, sizeof(seen));
+	seen.pid = (uint32_t)getpid();
+	seen.act = act;
+	assert_int_equal(pthread_create(&thread, NULL, work_thread, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void touch_pages(struct work *work)
+static void touch_pages(void)
 {
+	seen.page = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, PAGES * seen.page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return;
+	(void)madvise(memory, PAGES * seen.page, MADV_NOHUGEPAGE);
+	seen.memory = memory;
 	for (size_t i = 0; i < PAGES; i++)
-		((volatile uint8_t *)work->memory)[i * work->page] = 1;
+		seen.memory[i * seen.page] = 1;
+	munmap(memory, PAGES * seen.page);
 }
 
-static void spin(struct work *work)
+static void spin(void)
 {
 	struct timespec now, start;
-
-	(void)work;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	do
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < 300);
 }
 
-static void rename_itself(struct work *work)
+static void rename_itself(void)
 {
-	(void)work;
 	(void)prctl(PR_SET_NAME, "renamed");
 }
 
-static struct work fresh_memory(void)
-{
-	struct work work = {.act = touch_pages, .page = (size_t)sysconf(_SC_PAGESIZE)};
-
-	work.memory = mmap(NULL, PAGES * work.page, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(work.memory != MAP_FAILED);
-	(void)madvise(work.memory, PAGES * work.page, MADV_NOHUGEPAGE);
-	return work;
-}
-
-/* Touches every page of new memory in a new thread, and returns its samples. */
-static struct seen touch_fresh_memory(void)
-{
-	struct work work = fresh_memory();
-
-	do_in_thread(&work);
-	struct seen seen = {.pid = (uint32_t)getpid(),
-			    .tid = work.tid,
-			    .memory = work.memory,
-			    .page = work.page};
-	drain(&seen);
-	munmap(work.memory, PAGES * work.page);
-	return seen;
-}
-
-/* ---- tests ---- */
-
-TEST(every_touched_page_is_seen)
-{
-	unsigned pages = 0;
-
-	if (!nm_source_status(live.source)->accesses) {
-		print_message("page faults may not be sampled here\n");
-		skip();
-	}
-	struct seen seen = touch_fresh_memory();
-	for (size_t i = 0; i < PAGES; i++)
-		pages += seen.touched[i];
-	assert_int_equal(seen.faults_elsewhere, 0);
-	assert_true(pages > 0);
-	if (nm_source_status(live.source)->counts.lost == 0)
-		assert_int_equal(pages, PAGES);
-	assert_true(seen.with_physical > seen.faults / 2);
-}
-
-TEST(a_raised_period_is_obeyed)
-{
-	if (!nm_source_status(live.source)->accesses) {
-		print_message("page faults may not be sampled here\n");
-		skip();
-	}
-	for (unsigned i = 0; i < 4; i++)
-		assert_true(nm_source_control_cost(live.source, 1e9));
-	struct seen seen = touch_fresh_memory();
-	assert_true(seen.faults < PAGES / 2);
-}
-
-/* The rings cover the whole machine: if other programs fill them, the expected records may be
- * lost. */
-static void skip_if_records_were_lost(void)
-{
-	if (nm_source_status(live.source)->counts.lost > 0) {
-		print_message("others filled the rings before they were drained\n");
-		skip();
-	}
-}
-
-TEST(a_running_thread_is_seen_where_it_runs)
-{
-	struct work work = {.act = spin};
-
-	if (!nm_source_status(live.source)->runs) {
-		print_message("running threads may not be sampled here\n");
-		skip();
-	}
-	do_in_thread(&work);
-	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
-	drain(&seen);
-	skip_if_records_were_lost();
-	assert_true(seen.runs > 0);
-	assert_int_equal(seen.runs_elsewhere, 0);
-}
-
-TEST(thread_creation_name_and_exit_are_recorded)
-{
-	struct work work = {.act = rename_itself};
-
-	do_in_thread(&work);
-	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
-	drain_until_it_ended(&seen);
-	skip_if_records_were_lost();
-	assert_true(seen.threads_created > 0);
-	assert_int_equal(seen.processes_created, 0);
-	assert_int_equal(seen.named, 1);
-	assert_int_equal(seen.executed, 0);
-	assert_int_equal(seen.ended, 1);
-}
-
-TEST(process_fork_exec_and_exit_are_recorded)
+WORD(execute)
 {
 	int status;
-
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -299,41 +199,93 @@ TEST(process_fork_exec_and_exit_are_recorded)
 		print_message("there is no /bin/true here\n");
 		skip();
 	}
-	struct seen seen = {.pid = (uint32_t)getpid(), .tid = (uint32_t)child};
-	drain_until_it_ended(&seen);
-	skip_if_records_were_lost();
-	assert_int_equal(seen.processes_created, 1);
-	assert_int_equal(seen.executed, 1);
-	assert_int_equal(seen.ended, 1);
+	memset(&seen, 0, sizeof(seen));
+	seen.pid = (uint32_t)getpid();
+	seen.tid = (uint32_t)child;
+	drain_until_it_ended();
 }
+
+/* The rings cover the whole machine: if other programs fill them, the expected records may be
+ * lost. */
+WORD(needs)
+{
+	const struct nm_source_status *status = nm_source_status(live.source);
+	if (step_has(step, "accesses") ? status->accesses
+	    : step_has(step, "runs")   ? status->runs
+				       : status->counts.lost == 0)
+		return;
+	print_message("%s: not sampled here, or others filled the rings\n", step->text);
+	skip();
+}
+
+static unsigned touched_pages(void)
+{
+	unsigned pages = 0;
+	for (size_t i = 0; i < PAGES; i++)
+		pages += seen.touched[i];
+	return pages;
+}
+
+static int await_wake(void)
+{
+	struct pollfd waiting = {.fd = nm_source_fd(live.source), .events = POLLIN};
+	return poll(&waiting, 1, 10000);
+}
+
+ACTION(touch, do_in_thread(touch_pages))
+ACTION(spin, do_in_thread(spin))
+ACTION(rename, do_in_thread(rename_itself))
+ACTION(drain, drain())
+ACTION(drain_to_the_end, drain_until_it_ended())
+QUANTITY(cost_changes, nm_source_control_cost(live.source, N(0)))
+QUANTITY(wakes, await_wake())
+QUANTITY(pages, touched_pages())
+QUANTITY(faults, seen.faults)
+QUANTITY(faults_elsewhere, seen.faults_elsewhere)
+QUANTITY(with_physical, seen.with_physical)
+QUANTITY(runs, seen.runs)
+QUANTITY(runs_elsewhere, seen.runs_elsewhere)
+QUANTITY(threads, seen.threads_created)
+QUANTITY(processes, seen.processes_created)
+QUANTITY(named, seen.named)
+QUANTITY(executed, seen.executed)
+QUANTITY(ended, seen.ended)
+QUANTITY(lost, nm_source_status(live.source)->counts.lost)
+QUANTITY(corrupt, nm_source_status(live.source)->counts.corrupt)
+
+/* ---- tests ---- */
+
+SCRIPT(every_touched_page_is_seen,
+       "needs accesses; touch; drain; faults_elsewhere = 0; pages > 0; keep n = faults",
+       "with_physical > n*0.5; needs all; pages = 512")
+
+SCRIPT(a_raised_period_is_obeyed, "needs accesses", "each 4: cost_changes 1e9 = 1",
+       "touch; drain; faults < 256")
+
+SCRIPT(a_running_thread_is_seen_where_it_runs,
+       "needs runs; spin; drain; needs all; runs > 0; runs_elsewhere = 0")
+
+SCRIPT(thread_creation_name_and_exit_are_recorded,
+       "rename; drain_to_the_end; needs all; threads > 0; processes = 0; named = 1; executed = 0",
+       "ended = 1")
+
+SCRIPT(process_fork_exec_and_exit_are_recorded,
+       "execute; needs all; processes = 1; executed = 1; ended = 1")
 
 TEST_BETWEEN(with_tiny_rings, close_source, a_quarter_full_ring_wakes)
 {
-	struct work work = fresh_memory();
-	struct pollfd waiting = {.fd = nm_source_fd(live.source), .events = POLLIN};
-
-	if (!nm_source_status(live.source)->accesses) {
-		print_message("page faults may not be sampled here\n");
-		skip();
-	}
-	do_in_thread(&work);
-	assert_int_equal(poll(&waiting, 1, 10000), 1);
-	munmap(work.memory, PAGES * work.page);
+	run_script((const char *const[]){"needs accesses; touch; wakes = 1", NULL});
 }
 
 /* 512 faults of 48 bytes do not fit in 16 KiB; the kernel reports this with the next record that
  * fits. */
 TEST_BETWEEN(with_tiny_rings, close_source, an_overfull_ring_reports_its_losses)
 {
-	if (!nm_source_status(live.source)->accesses || sysconf(_SC_PAGESIZE) > 16384) {
-		print_message("page faults may not be sampled here, or pages exceed 16 KiB\n");
+	if (sysconf(_SC_PAGESIZE) > 16384)
 		skip();
-	}
-	struct seen before = touch_fresh_memory();
-	(void)touch_fresh_memory();
-	assert_true(before.faults < PAGES);
-	assert_true(nm_source_status(live.source)->counts.lost > 0);
-	assert_int_equal(nm_source_status(live.source)->counts.corrupt, 0);
+	run_script((const char *const[]){
+		"needs accesses; touch; drain; faults < 512; touch; drain; lost > 0; corrupt = 0",
+		NULL});
 }
 
 /* Returns the first usable CPU that this process may run on, or -1. */

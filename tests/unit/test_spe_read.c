@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of an AUX area and the ring that announces them: the thread and time of each record. */
+/*
+ * Pieces of an AUX area and the ring that announces them: the thread and time of each record.
+ *
+ *	in 10 11 1000; out 10 11 1100	a context switch to thread 11 of process 10, at 1000 ns
+ *	load 20; load 20 11		data of a load at tick 20, which is at 1040 ns, with a
+ *context piece 5 3000 truncated		hands over the last five loads
+ *	seen = 11 22			reads all, and compares the threads of the samples
+ *	sample 0 = ...			one of them
+ */
 #define SET_UP set_up
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
@@ -7,6 +15,7 @@
 #include <stdint.h>
 
 #include "../../src/sample/spe_read.h"
+#include "../support/script.h"
 #include "../support/spe_golden.h"
 #include "../support/spe_records.h"
 #include "numa-migrd/base.h"
@@ -15,7 +24,7 @@
 #define AUX_BYTES 4096
 #define SEEN_MAX 32
 
-struct fixture {
+static struct fixture {
 	struct nm_spe_reader reader;
 	struct nm_spe_areas areas;
 	struct record_ring ring;
@@ -25,12 +34,12 @@ struct fixture {
 	struct nm_sample seen[SEEN_MAX];
 	size_t count;
 	struct nm_ring_counts counts;
-};
+} * f;
 
 static int set_up(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
+	(void)state;
+	f = calloc(1, sizeof(*f));
 	assert_non_null(f);
 	f->ring = (struct record_ring){.bytes = f->bytes, .size = RING_BYTES};
 	f->areas = (struct nm_spe_areas){.ring = f->bytes,
@@ -43,14 +52,12 @@ static int set_up(void **state)
 	/* two nanoseconds per tick, starting at 1000 */
 	f->reader.clock =
 		(struct nm_spe_clock){.known = true, .shift = 4, .mult = 32, .zero_ns = 1000};
-	*state = f;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct fixture *f = *state;
-
+	(void)state;
 	nm_spe_reader_clear(&f->reader);
 	free(f);
 	return 0;
@@ -58,293 +65,188 @@ static int tear_down(void **state)
 
 static void see(void *context, struct nm_sample *sample)
 {
-	struct fixture *f = context;
-
+	(void)context;
 	if (f->count < SEEN_MAX)
 		f->seen[f->count] = *sample;
 	f->count++;
 }
 
-static void read_all(struct fixture *f)
+static void read_all(void)
 {
-	const struct nm_sample_sink sink = {.context = f, .on_sample = see};
-
+	const struct nm_sample_sink sink = {.on_sample = see};
 	f->count = 0;
 	f->tail = nm_spe_read(&f->reader, &f->areas, f->tail, f->ring.head, &sink, &f->counts);
 	assert_int_equal(f->tail, f->ring.head);
 }
 
-static void load_at(struct fixture *f, uint64_t ticks, uint32_t context)
+static void load_at(uint64_t ticks, uint32_t context)
 {
 	const struct spe_load load = {
 		.address = 0x7000 + ticks, .ticks = ticks, .context = context};
-
 	spe_load_put(f->aux, AUX_BYTES, f->aux_head, &load);
 	f->aux_head += SPE_LOAD_BYTES;
 }
 
-/* Hands over the data written since the last piece. */
-static void piece(struct fixture *f, unsigned loads, uint64_t flags, uint64_t time)
+static void piece(unsigned loads, uint64_t flags, uint64_t time)
 {
-	uint64_t bytes = loads * (uint64_t)SPE_LOAD_BYTES;
-
+	const uint64_t bytes = loads * (uint64_t)SPE_LOAD_BYTES;
 	record_aux(&f->ring, f->aux_head - bytes, bytes, flags, time);
 }
 
-TEST(samples_are_attributed_to_the_running_thread)
+static const char *read_threads(void)
 {
-	struct fixture *f = *state;
-
-	record_switch(&f->ring, false, 10, 11, 1000);
-	record_switch(&f->ring, true, 10, 11, 1100);
-	record_switch(&f->ring, false, 20, 22, 1101);
-	record_switch(&f->ring, false, 30, 33, 1200);
-	load_at(f, 20, 0); /* 1040 */
-	load_at(f, 50, 0); /* 1100 */
-	load_at(f, 51, 0); /* 1102 */
-	load_at(f, 25, 0); /* 1050: out of order */
-	load_at(f, 500, 0);
-	piece(f, 5, 0, 3000);
-	read_all(f);
-	assert_int_equal(f->count, 5);
-	assert_int_equal(f->seen[0].tid, 11);
-	assert_int_equal(f->seen[0].pid, 10);
-	assert_int_equal(f->seen[0].time_ns, 1040);
-	assert_int_equal(f->seen[0].cpu, 3);
-	assert_int_equal(f->seen[0].kind, NM_EVENT_MEMORY);
-	assert_int_equal(f->seen[0].address, 0x7000 + 20);
-	assert_int_equal(f->seen[0].latency_cycles, 321);
-	assert_int_equal(f->seen[0].level, NM_LEVEL_DRAM);
-	assert_int_equal(f->seen[1].tid, 11);
-	assert_int_equal(f->seen[2].tid, 22);
-	assert_int_equal(f->seen[3].tid, 11);
-	assert_int_equal(f->seen[4].tid, 33);
-	assert_int_equal(f->counts.samples, 5);
-
-	/* The last context switch applies to the next piece too. */
-	load_at(f, 1100, 0);
-	load_at(f, 1300, 0);
-	record_switch(&f->ring, false, 40, 44, 3500);
-	piece(f, 2, 0, 4000);
-	read_all(f);
-	assert_int_equal(f->seen[0].tid, 33);
-	assert_int_equal(f->seen[1].tid, 44);
+	static char text[SEEN_MAX * 12];
+	size_t length = 0;
+	read_all();
+	for (size_t i = 0; i < f->count && i < SEEN_MAX; i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%u",
+					   i ? " " : "", f->seen[i].tid);
+	return length ? text : NULL;
 }
 
-TEST(before_the_first_switch_the_thread_is_unknown)
+static const char *print_sample(const struct nm_sample *sample)
 {
-	struct fixture *f = *state;
-
-	load_at(f, 10, 0);
-	piece(f, 1, 0, 1500);
-	read_all(f);
-	assert_int_equal(f->count, 0);
-	record_itrace_start(&f->ring, 5, 6, 2000);
-	load_at(f, 20, 0); /* 1040, before that */
-	load_at(f, 600, 0);
-	piece(f, 2, 0, 3000);
-	read_all(f);
-	assert_int_equal(f->count, 1);
-	assert_int_equal(f->seen[0].tid, 6);
-	assert_int_equal(f->counts.unknown, 2);
+	static char text[128];
+	snprintf(text, sizeof(text), "%u/%u at %llu ns cpu %u %s %#llx %s %u cycles", sample->pid,
+		 sample->tid, (unsigned long long)sample->time_ns, sample->cpu,
+		 sample->kind == NM_EVENT_MEMORY ? "memory" : "other",
+		 (unsigned long long)sample->address,
+		 sample->level == NM_LEVEL_DRAM ? "dram" : "elsewhere", sample->latency_cycles);
+	return text;
 }
 
-TEST(the_context_packet_decides)
-{
-	struct fixture *f = *state;
+/* ---- words ---- */
 
-	record_switch(&f->ring, false, 10, 11, 1000);
-	record_switch(&f->ring, false, 20, 22, 1100);
-	load_at(f, 1, 22);
-	load_at(f, 90, 22);
-	load_at(f, 90, 77); /* a thread without context switches: its time decides */
-	piece(f, 3, 0, 2000);
-	read_all(f);
-	assert_int_equal(f->count, 3);
-	assert_int_equal(f->seen[0].tid, 22);
-	assert_int_equal(f->seen[0].pid, 20);
-	assert_int_equal(f->seen[1].tid, 22);
-	assert_int_equal(f->seen[2].tid, 22);
+static uint64_t flags_of(const struct step *step)
+{
+	return (step_has(step, "collision") ? PERF_AUX_FLAG_COLLISION : 0) |
+	       (step_has(step, "truncated") ? PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL : 0);
 }
 
-TEST(without_a_clock_only_certain_cases_are_reported)
-{
-	struct fixture *f = *state;
+ACTION(in, record_switch(&f->ring, false, U(0), U(1), U(2)))
+ACTION(out, record_switch(&f->ring, true, U(0), U(1), U(2)))
+ACTION(start, record_itrace_start(&f->ring, U(0), U(1), U(2)))
+ACTION(load, load_at(U(0), step->nr_numbers > 1 ? U(1) : 0))
+ACTION(piece, piece(U(0), flags_of(step), U(1)))
+ACTION(lose, record_lost(&f->ring, 7, U(0)))
+ACTION(lose_samples, record_lost_samples(&f->ring, 7, U(0)))
+ACTION(aux, record_aux(&f->ring, U(0), U(1), flags_of(step), U(2)))
+ACTION(pad, f->aux_head += U(0))
+ACTION(switch_header, record_header(&f->ring, PERF_RECORD_SWITCH_CPU_WIDE, 0, 4096))
+ACTION(aux_header, record_header(&f->ring, PERF_RECORD_AUX, 0, 16); record_put_u64(&f->ring, 0))
+KNOB(clock, f->reader.clock.known)
+QUANTITY(stopped, f->reader.stopped)
+QUANTITY(turns, f->reader.nr_turns)
+QUANTITY(samples, f->counts.samples)
+QUANTITY(unknown, f->counts.unknown)
+QUANTITY(lost, f->counts.lost)
+QUANTITY(corrupt, f->counts.corrupt)
+QUANTITY(no_access, f->counts.no_access)
+TEXT(seen, read_threads())
+TEXT(sample, print_sample(&f->seen[U(0)]))
 
-	f->reader.clock.known = false;
-	record_switch(&f->ring, false, 10, 11, 1000);
-	load_at(f, 5, 0); /* possibly from before the switch */
-	piece(f, 1, 0, 2000);
-	load_at(f, 6, 0);
-	record_switch(&f->ring, true, 10, 11, 2900); /* the end of a turn gives no thread */
-	piece(f, 1, 0, 3000);
-	read_all(f);
-	assert_int_equal(f->count, 1);
-	assert_int_equal(f->seen[0].tid, 11);
-	assert_int_equal(f->seen[0].time_ns, 3000); /* the time of the handover */
-	record_switch(&f->ring, false, 20, 22, 3100);
-	load_at(f, 7, 0);
-	load_at(f, 8, 22);
-	piece(f, 2, 0, 4000);
-	read_all(f);
-	assert_int_equal(f->count, 1);
-	assert_int_equal(f->seen[0].tid, 22);
+/* ---- threads ---- */
+
+/* The fourth load is out of order; the last context switch applies to the next piece too. */
+SCRIPT(samples_are_attributed_to_the_running_thread,
+       "in 10 11 1000; out 10 11 1100; in 20 22 1101; in 30 33 1200; load 20; load 50; load 51",
+       "load 25; load 500; piece 5 3000; seen = 11 11 22 11 33; samples = 5",
+       "sample 0 = 10/11 at 1040 ns cpu 3 memory 0x7014 dram 321 cycles",
+       "load 1100; load 1300; in 40 44 3500; piece 2 4000; seen = 33 44")
+
+/* The load at 1040 is from before the start. */
+SCRIPT(before_the_first_switch_the_thread_is_unknown,
+       "load 10; piece 1 1500; seen = none; start 5 6 2000; load 20; load 600; piece 2 3000",
+       "seen = 6; unknown = 2")
+
+/* Thread 77 is without context switches: its time decides. */
+SCRIPT(the_context_packet_decides,
+       "in 10 11 1000; in 20 22 1100; load 1 22; load 90 22; load 90 77; piece 3 2000",
+       "seen = 22 22 22; sample 0 ~ 20/22 ")
+
+/* The first load is possibly from before the switch; the end of a turn gives no thread. The time is
+ * that of the handover. */
+SCRIPT(without_a_clock_only_certain_cases_are_reported,
+       "set clock = 0; in 10 11 1000; load 5; piece 1 2000; load 6; out 10 11 2900; piece 1 3000",
+       "seen = 11; sample 0 ~ at 3000 ns; in 20 22 3100; load 7; load 8 22; piece 2 4000",
+       "seen = 22")
+
+/* A context switch may have been among them. The load at 3020 is from before the last switch. */
+SCRIPT(lost_records_make_the_thread_unknown,
+       "in 10 11 1000; lose 5; load 500; load 501 11; piece 2 3000; in 20 22 3001",
+       "lose_samples 2; in 30 33 3100; load 1010; load 1100; piece 2 4000; seen = 33; lost = 7")
+
+WORD(many_turns)
+{
+	for (uint32_t i = 0; i < 20000; i++) {
+		record_switch(&f->ring, false, 1, 100 + i, 1000 + 2 * i);
+		read_all();
+		assert_true(f->reader.nr_turns <= 8192);
+	}
 }
+
+/* The thread of the second load is dropped. */
+SCRIPT(old_turns_are_dropped,
+       "many_turns; load 19999; load 5; load 15000; piece 3 50000; seen = 20099 15100")
+
+/* ---- pieces ---- */
 
 TEST(both_areas_wrap)
 {
-	struct fixture *f = *state;
-
 	f->ring.head = f->tail = RING_BYTES - 24;
 	f->aux_head = 7 * AUX_BYTES - 96;
 	record_switch(&f->ring, false, 10, 11, 1000);
 	for (uint64_t i = 1; i <= 40; i++) {
-		load_at(f, i, 0);
-		load_at(f, i + 1, 0);
-		load_at(f, i + 2, 0);
-		piece(f, 3, 0, 2000 + i);
-		read_all(f);
-		assert_int_equal(f->count, 3);
+		for (uint64_t k = 0; k < 3; k++)
+			load_at(i + k, 0);
+		piece(3, 0, 2000 + i);
+		assert_string_equal(read_threads(), "11 11 11");
 		assert_int_equal(f->seen[1].address, 0x7000 + i + 1);
-		assert_int_equal(f->seen[2].tid, 11);
 	}
 	assert_int_equal(f->counts.corrupt, 0);
 }
 
 /* The driver pads with zeros up to an alignment, and those belong to no piece. */
-TEST(pieces_need_not_touch)
-{
-	struct fixture *f = *state;
+SCRIPT(pieces_need_not_touch,
+       "in 10 11 1000; load 1; piece 1 2000; pad 192; load 2; piece 1 3000; piece 0 3001",
+       "seen = 11 11")
 
-	record_switch(&f->ring, false, 10, 11, 1000);
-	load_at(f, 1, 0);
-	piece(f, 1, 0, 2000);
-	f->aux_head += 192;
-	load_at(f, 2, 0);
-	piece(f, 1, 0, 3000);
-	piece(f, 0, 0, 3001);
-	read_all(f);
-	assert_int_equal(f->count, 2);
-}
+/* The second record is incomplete. */
+SCRIPT(truncated_pieces_count_as_losses,
+       "in 10 11 1000; load 1; piece 1 2000 collision; seen = 11; lost = 1; stopped = 0; load 2",
+       "aux 64 61 2100 truncated; seen = none; lost = 2; stopped = 1; load 3; piece 1 2200",
+       "seen = 11")
 
-TEST(truncated_pieces_count_as_losses)
-{
-	struct fixture *f = *state;
-
-	record_switch(&f->ring, false, 10, 11, 1000);
-	load_at(f, 1, 0);
-	piece(f, 1, PERF_AUX_FLAG_COLLISION, 2000);
-	read_all(f);
-	assert_int_equal(f->counts.lost, 1);
-	assert_false(f->reader.stopped);
-	load_at(f, 2, 0);
-	record_aux(&f->ring, f->aux_head - SPE_LOAD_BYTES, SPE_LOAD_BYTES - 3,
-		   PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL, 2100);
-	read_all(f);
-	assert_int_equal(f->count, 0); /* the record is incomplete */
-	assert_int_equal(f->counts.lost, 2);
-	assert_true(f->reader.stopped);
-	load_at(f, 3, 0);
-	piece(f, 1, 0, 2200);
-	read_all(f);
-	assert_int_equal(f->count, 1);
-	assert_int_equal(f->seen[0].tid, 11);
-}
-
-/* A context switch may have been among them. */
-TEST(lost_records_make_the_thread_unknown)
-{
-	struct fixture *f = *state;
-
-	record_switch(&f->ring, false, 10, 11, 1000);
-	record_lost(&f->ring, 7, 5);
-	load_at(f, 500, 0);
-	load_at(f, 501, 11);
-	piece(f, 2, 0, 3000);
-	record_switch(&f->ring, false, 20, 22, 3001);
-	record_lost_samples(&f->ring, 7, 2);
-	record_switch(&f->ring, false, 30, 33, 3100);
-	load_at(f, 1010, 0); /* 3020: before that */
-	load_at(f, 1100, 0);
-	piece(f, 2, 0, 4000);
-	read_all(f);
-	assert_int_equal(f->counts.lost, 7);
-	assert_int_equal(f->count, 1);
-	assert_int_equal(f->seen[0].tid, 33);
-}
-
-TEST(old_turns_are_dropped)
-{
-	struct fixture *f = *state;
-
-	for (uint32_t i = 0; i < 20000; i++) {
-		record_switch(&f->ring, false, 1, 100 + i, 1000 + 2 * i);
-		read_all(f);
-		assert_true(f->reader.nr_turns <= 8192);
-	}
-	load_at(f, 19999, 0);
-	load_at(f, 5, 0); /* its thread is dropped */
-	load_at(f, 15000, 0);
-	piece(f, 3, 0, 50000);
-	read_all(f);
-	assert_int_equal(f->count, 2);
-	assert_int_equal(f->seen[1].tid, 100 + 15000);
-	assert_int_equal(f->seen[0].tid, 100 + 19999);
-}
-
-TEST(other_operations_are_dropped)
+WORD(branch)
 {
 	static const uint8_t branch[] = {0x4a, 0x01, 0x01};
-	struct fixture *f = *state;
-
-	record_switch(&f->ring, false, 10, 11, 1000);
 	memcpy(f->aux, branch, sizeof(branch));
-	record_aux(&f->ring, 0, sizeof(branch), 0, 2000);
-	read_all(f);
-	assert_int_equal(f->count, 0);
-	assert_int_equal(f->counts.no_access, 1);
+	f->aux_head += sizeof(branch);
 }
+
+SCRIPT(other_operations_are_dropped,
+       "in 10 11 1000; branch; aux 0 3 2000; seen = none; no_access = 1")
 
 /* The recorded ones are of the kernel without memory access; a synthetic load behind them is
  * found. */
 TEST(recorded_packets_as_a_piece)
 {
-	struct fixture *f = *state;
-	size_t size = spe_golden(f->aux, 76); /* the complete records */
-
-	if (size == 0)
+	f->aux_head = spe_golden(f->aux, 76); /* the complete records */
+	if (f->aux_head == 0)
 		skip();
-	assert_int_equal(size, 76);
+	assert_int_equal(f->aux_head, 76);
 	record_switch(&f->ring, false, 10, 11, 1000);
-	f->aux_head = size;
-	load_at(f, 7, 0);
+	load_at(7, 0);
 	record_aux(&f->ring, 0, f->aux_head, 0, 2000);
-	read_all(f);
-	assert_int_equal(f->counts.no_access, 2);
-	assert_int_equal(f->counts.corrupt, 0);
-	assert_int_equal(f->count, 1);
-	assert_int_equal(f->seen[0].tid, 11);
+	run_script((const char *const[]){"seen = 11; no_access = 2; corrupt = 0", NULL});
 }
 
+/* An AUX record that is too large, one that is too short, and a switch that is too large. */
 /* SECURITY: rings */
-TEST(invalid_records_end_the_pass)
-{
-	struct fixture *f = *state;
-
-	record_switch(&f->ring, false, 10, 11, 1000);
-	record_aux(&f->ring, 0, AUX_BYTES + 1, 0, 2000);
-	read_all(f);
-	assert_int_equal(f->counts.corrupt, 1);
-	record_header(&f->ring, PERF_RECORD_AUX, 0, 16); /* too short */
-	record_put_u64(&f->ring, 0);
-	record_switch(&f->ring, false, 10, 12, 1000);
-	read_all(f);
-	assert_int_equal(f->counts.corrupt, 2);
-	assert_int_equal(f->reader.nr_turns, 0);
-	record_header(&f->ring, PERF_RECORD_SWITCH_CPU_WIDE, 0, 4096);
-	read_all(f);
-	assert_int_equal(f->counts.corrupt, 3);
-}
+SCRIPT(invalid_records_end_the_pass,
+       "in 10 11 1000; aux 0 4097 2000; seen = none; corrupt = 1; aux_header",
+       "in 10 12 1000; seen = none; corrupt = 2; turns = 0; switch_header; seen = none",
+       "corrupt = 3")
 
 TEST(times)
 {
@@ -362,7 +264,6 @@ TEST(times)
 
 TEST(any_bytes)
 {
-	struct fixture *f = *state;
 	struct nm_rng rng;
 
 	nm_rng_seed(&rng, 815);
@@ -376,7 +277,7 @@ TEST(any_bytes)
 		record_aux(&f->ring, nm_rng_below(&rng, 1 << 20), nm_rng_below(&rng, AUX_BYTES + 1),
 			   nm_rng_below(&rng, 16), round);
 		f->ring.head += nm_rng_below(&rng, RING_BYTES / 8 - 16) * 8;
-		read_all(f);
+		read_all();
 	}
 	assert_true(f->counts.corrupt > 0);
 }

@@ -302,8 +302,26 @@ SCRIPT(without_nodes_there_is_one,
        "file proc/meminfo MemTotal: 1048576 kB; file proc/cpuinfo processor : 0; load = 0",
        "nodes = 1; cpus 0 = 0-1; distances = 10")
 
-SCRIPT(changes_are_seen, ODD, "load = 0; remember; load = 0; same = 1; file cpu/online 0-4,7",
-       "load = 0; same = 0; file cpu/online 0-5,7; node 8 b0 31 14 10; load = 0; same = 0")
+WORD(copy)
+{
+	before = NM_TAKE(t);
+	nm_topology_copy(before, &t);
+}
+
+QUANTITY(same_nodes, nm_topology_has_same_nodes(before, t))
+QUANTITY(keeps, nm_topology_keeps_node(before, t, (int)N(0)))
+QUANTITY(cpu_nodes, nm_topology_cpu_nodes(t))
+
+SCRIPT(a_copy_is_equal, ODD, "load = 0; copy; same = 1; same_nodes = 1; keeps 0 = 1")
+
+/* An isolated CPU goes offline, then one of node 0, and then all others of node 8. */
+SCRIPT(changes_are_seen, ODD, "load = 0; remember; load = 0; same = 1; same_nodes = 1",
+       "keeps 0 = 1; keeps 2 = 1; keeps 3 = 0; keeps -1 = 0; cpu_nodes = 2",
+       "file cpu/online 0-4,7; load = 0; same = 0; same_nodes = 1; keeps 0 = 1",
+       "file cpu/online 0,2-5,7; load = 0; same = 0; same_nodes = 1; keeps 0 = 0; keeps 2 = 1",
+       "file cpu/online 0-5; load = 0; same_nodes = 0; cpu_nodes = 1; file cpu/online 0-5,7",
+       "node 8 b0 31 14 10; load = 0; same = 0; same_nodes = 1", TIED,
+       "load = 0; same = 0; same_nodes = 0; keeps 3 = 0")
 
 ACTION(setenv, setenv(step->word[0], step->word[1], 1))
 ACTION(unsetenv, unsetenv(step->word[0]))

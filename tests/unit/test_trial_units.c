@@ -148,26 +148,29 @@ QUANTITY(released_pid, released[U(0)])
 QUANTITY(barred_s, (double)(lost->barred_until_ns - now_ns) / 1e9)
 ACTION(before_end_of_bar, now_ns = lost->barred_until_ns - 1)
 ACTION(end_of_bar, now_ns = lost->barred_until_ns)
+QUANTITY(retried, nm_trial_next_retry(trial, now_ns) != NULL)
+QUANTITY(extended, nm_trial_extend(trial, N(0), U(1) * SECOND))
 QUANTITY(is_on, nm_trial_is_on(trial, now_ns))
 
 /* ---- results ---- */
 
-static struct nm_trial_sum sum_of(const struct step *step, bool both)
+static struct nm_trial_sum sum_of(const struct step *step, enum nm_trial_span span)
 {
 	const enum nm_trial_measure measure =
 		step_has(step, "elapsed") ? NM_TRIAL_ELAPSED : NM_TRIAL_CPU;
 	const struct nm_trial_program *program = nm_trial_program(trial, 7, 0, step->word[0]);
 	struct nm_trial_sum sum = {0};
-	for (unsigned arm = 0; arm < (both ? NM_TRIAL_ARMS : 1U); arm++) {
-		sum.n += program->sums[NM_TRIAL_TODAY][measure][arm].n;
-		sum.sum += program->sums[NM_TRIAL_TODAY][measure][arm].sum;
+	for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++) {
+		sum.n += program->sums[span][measure][arm].n;
+		sum.sum += program->sums[span][measure][arm].sum;
 	}
 	return sum;
 }
 
 /* The finished units of a program in both arms, and their geometric mean. */
-QUANTITY(units, sum_of(step, true).n)
-QUANTITY(mean_s, exp(sum_of(step, true).sum / sum_of(step, true).n))
+QUANTITY(units, sum_of(step, NM_TRIAL_TODAY).n)
+QUANTITY(evidence, sum_of(step, NM_TRIAL_EVIDENCE).n)
+QUANTITY(mean_s, exp(sum_of(step, NM_TRIAL_TODAY).sum / sum_of(step, NM_TRIAL_TODAY).n))
 QUANTITY(compared, nm_trial_program_result(nm_trial_program(trial, 7, 0, "job"), NM_TRIAL_TODAY,
 					   NM_TRIAL_CPU, &found))
 QUANTITY(raised_result, nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found))
@@ -218,6 +221,9 @@ ACTION(observe, nm_trial_observe(trial, U(0), &seen))
 SCRIPT(the_share_is_that_of_the_setting,
        "share 0.05; draws job 4000; left in 140..260; share 0; is_on = 0",
        "each 100: draw job = decide")
+
+SCRIPT(units_of_another_share_are_no_evidence,
+       "run 10 1 1; share 0.5; evidence job = 10; share 0.4; evidence job = 0; units job = 10")
 
 SCRIPT(a_process_is_drawn_once, "keep p = first_pid",
        "each 50: answer p = unknown; keep arm = draw job p p+100000; answer p = arm; "
@@ -333,8 +339,9 @@ SCRIPT(programs_that_often_outlive_the_window_are_not_compared,
        "run 100 1 1; compared = 1; draws job 20; at 600; end_windows; compared = 0")
 
 #define LOST(from, to)                                                                             \
-	"lose 3 2; barred_s in " from ".." to "; before_end_of_bar; draw job = barred; "           \
-	"draw other in 1..2; end_of_bar"
+	"lose 3 2; barred_s in " from ".." to                                                      \
+	"; before_end_of_bar; draw job = barred; retried = 0; "                                    \
+	"draw other in 1..2; end_of_bar; retried = 1; retried = 0"
 
 SCRIPT(a_slower_program_is_tried_again_after_longer_times, "at 1", LOST("86400", "86403"),
        LOST("172800", "172803"), LOST("345600", "345603"), LOST("691200", "691203"),
@@ -363,6 +370,11 @@ SCRIPT(a_raised_share_has_results_of_its_own,
        "each 50: draw job = decide",
        "at 3600; is_on = 0; raised_result = 1; change = 0.5; raised_units = 200; units job = 0",
        "all_units = 200")
+
+/* Of another share the results would not be comparable. */
+SCRIPT(a_raised_share_is_extended,
+       "share 0; raise 0.5 3600; extended 0.25 7200 = EBUSY; extended 0.5 1800 = 0; at 3599",
+       "is_on = 1; at 3600; is_on = 0; at 0; extended 0.5 7200 = 0; at 7199; is_on = 1")
 
 SCRIPT(an_interrupted_unit_does_not_count,
        "raise 0.5 3600; at 1; keep arm = draw job 1 9; at 2; lower; at 3; end 1",

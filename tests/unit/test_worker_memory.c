@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Unresponsive processes are known to the next client and after a restart. */
+/*
+ * Unresponsive processes are known to the next client and after a restart.
+ *
+ *	client; miss			a client; one whose worker is stopped in a call about this
+ *process where loop self = EALREADY	asks about this process, or the other one save = 0; load =
+ *0; restart	the list of unresponsive processes; both, and a new client platform; ask other;
+ *advance	a platform; a query; the loop, when its descriptor is readable
+ */
 #define SET_UP set_up_memory
 #define TEAR_DOWN tear_down_memory
 #include "../support/test.h"
@@ -9,43 +16,42 @@
 
 #include <sys/stat.h>
 
+#include "../support/script.h"
 #include "fixture.h"
-#include "platform/maps.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
+#include "platform/maps.h"
 #include "worker_fixture.h"
 
 #define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
+#define READABLE_MS 20000 /* within the deadline of a call, or longer on a busy machine */
 
+static struct fixture *f;
 static char root[FIXTURE_PATH];
 static int directory;
+static pid_t stopped;
+static struct nm_platform *platform;
+static uint64_t queries[2]; /* the other process, this one */
 
 static int set_up_memory(void **state)
 {
 	int r = set_up(state);
-
+	f = *state;
 	fixture_make(root, sizeof(root));
 	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct fixture *f = *state;
 	nm_unresponsive_list_new(&f->memory);
 	return r < 0 || directory < 0 ? -1 : 0;
 }
 
 static int tear_down_memory(void **state)
 {
+	if (stopped)
+		(void)kill(stopped, SIGKILL);
+	stopped = 0;
+	nm_platform_free(NM_TAKE(platform));
 	close(directory);
 	fixture_remove(root);
 	return tear_down(state);
-}
-
-/* This process has not answered a worker, which is stuck now. */
-static pid_t miss(struct fixture *f)
-{
-	open_client(f, SHORT_NS);
-	require_answers(f);
-	pid_t stopped = stop_worker();
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
-	return stopped;
 }
 
 static uint64_t start_of(pid_t pid)
@@ -59,10 +65,11 @@ static uint64_t start_of(pid_t pid)
 	return stat.start_ticks;
 }
 
-static int load(struct fixture *f, const char *boot_id)
+/* ---- words ---- */
+
+static int load(const char *boot_id)
 {
-	nm_worker_client_free(f->client);
-	f->client = NULL;
+	nm_worker_client_free(NM_TAKE(f->client));
 	nm_unresponsive_list_free(f->memory);
 	nm_unresponsive_list_new(&f->memory);
 	int r = nm_unresponsive_list_load(f->memory, directory, boot_id);
@@ -70,93 +77,81 @@ static int load(struct fixture *f, const char *boot_id)
 	return r;
 }
 
-static int restart(struct fixture *f)
+static int save(void)
 {
-	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
-	return load(f, BOOT);
+	return nm_unresponsive_list_save(f->memory, directory, BOOT);
 }
 
-/* SECURITY: held-lock */
-TEST(a_new_client_knows_unresponsive_processes)
+static pid_t pid_of(const struct step *step)
 {
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	await_stuck(f, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), -EALREADY);
+	return step_has(step, "other") ? f->other : getpid();
 }
 
-/* SECURITY: held-lock */
-TEST(a_restart_keeps_unresponsive_processes)
+static int ask(const struct step *step)
 {
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(kill(stopped, SIGKILL), 0);
-	await_stuck(f, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+	return where(f, step_has(step, "loop") ? NM_WORKER_LOOP : NM_WORKER_MOVER, pid_of(step),
+		     NULL);
 }
 
-TEST(records_of_another_boot_are_dropped)
+/* This process has not answered a worker, which is stuck now. */
+WORD(miss)
 {
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
-	assert_int_equal(load(f, "another"), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
-	assert_int_equal(kill(stopped, SIGKILL), 0);
-}
-
-TEST(no_file_is_kept_if_all_processes_answer)
-{
-	struct fixture *f = *state;
-
-	open_client(f, LONG_NS);
+	open_client(f, SHORT_NS);
 	require_answers(f);
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0), -1);
+	stopped = stop_worker();
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
 }
 
-TEST(failed_writes_are_retried)
+WORD(restart)
 {
-	static const char *const blocked[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
-					      NM_WORKER_MEMORY_NAME ".new"};
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	fixture_directory(root, blocked[0]);
-	assert_true(nm_unresponsive_list_save(f->memory, directory, BOOT) < 0);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(blocked); i++)
-		assert_int_equal(unlinkat(directory, blocked[i], AT_REMOVEDIR), 0);
-	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
-	assert_non_null(strstr(fixture_read(root, NM_WORKER_MEMORY_NAME), "\nprocess "));
-	assert_int_equal(kill(stopped, SIGKILL), 0);
+	assert_int_equal(save(), 0);
+	assert_int_equal(load(BOOT), 0);
 }
+
+ACTION(client, open_client(f, LONG_NS))
+ACTION(answers, require_answers_of(f, pid_of(step)))
+ACTION(continue_it, assert_int_equal(kill(stopped, SIGCONT), 0); stopped = 0)
+ACTION(kill_it, assert_int_equal(kill(stopped, SIGKILL), 0); stopped = 0)
+ACTION(await_stuck, await_stuck(f, U(0)))
+QUANTITY(where, ask(step))
+QUANTITY(stuck, nm_worker_client_counts(f->client).stuck)
+QUANTITY(given_up, nm_worker_client_counts(f->client).given_up)
+QUANTITY(save, save())
+QUANTITY(load, load(step_has(step, "another-boot") ? "another" : BOOT))
+QUANTITY(has_file, faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0) == 0)
+TEXT(file, fixture_read(root, NM_WORKER_MEMORY_NAME))
+
+/* ---- what is remembered ---- */
+
+/* SECURITY: held-lock */
+SCRIPT(a_new_client_knows_unresponsive_processes,
+       "miss; client; stuck = 1; given_up = 1; where loop other = EALREADY; continue_it",
+       "await_stuck 0; where loop other = 0; where mover self = EALREADY")
+
+/* SECURITY: held-lock */
+SCRIPT(a_restart_keeps_unresponsive_processes,
+       "miss; restart; stuck = 1; where loop other = EALREADY; restart; stuck = 1; kill_it",
+       "await_stuck 0; where loop other = 0; where loop self = EALREADY; restart; stuck = 0",
+       "where loop self = EALREADY")
+
+SCRIPT(records_of_another_boot_are_dropped,
+       "miss; save = 0; load another-boot = 0; stuck = 0; where loop self = 0")
+
+SCRIPT(no_file_is_kept_if_all_processes_answer, "client; answers; restart; has_file = 0")
+
+ACTION(block, fixture_directory(root, NM_WORKER_MEMORY_NAME ".new/in-the-way"))
+ACTION(unblock,
+       assert_int_equal(unlinkat(directory, NM_WORKER_MEMORY_NAME ".new/in-the-way", AT_REMOVEDIR) |
+				unlinkat(directory, NM_WORKER_MEMORY_NAME ".new", AT_REMOVEDIR),
+			0))
+
+SCRIPT(failed_writes_are_retried, "miss; block; save < 0; unblock; save = 0; file ~ \nprocess ")
 
 /* A suspension that is longer than possible is ignored. */
-TEST(damaged_lines_are_skipped)
+WORD(damage)
 {
-	struct fixture *f = *state;
 	const uint64_t until_ns = nm_clock_ns() + NM_WORKER_REST_NS / 2;
 	char text[512];
-
 	(void)snprintf(text, sizeof(text),
 		       "numa-migrd-unanswered 3 " BOOT "\nprocess\nworker 4294967295 1 1\n"
 		       "process %d 1 18446744073709551615\nthread 1 1\nworker %d 1 0\n"
@@ -164,144 +159,112 @@ TEST(damaged_lines_are_skipped)
 		       f->other, getpid(), getpid(), (unsigned long long)start_of(getpid()),
 		       (unsigned long long)until_ns);
 	fixture_file(root, NM_WORKER_MEMORY_NAME, text);
-	assert_int_equal(load(f, BOOT), -EBADMSG);
-	require_answers_of(f, f->other);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
-	fixture_file(root, NM_WORKER_MEMORY_NAME, "rubbish");
-	assert_int_equal(load(f, BOOT), -EBADMSG);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
-/* ---- identity of a number ---- */
+ACTION(write_rubbish, fixture_file(root, NM_WORKER_MEMORY_NAME, "rubbish"))
 
-static void write_process(pid_t pid, uint64_t start_ticks)
+SCRIPT(damaged_lines_are_skipped,
+       "damage; load = EBADMSG; answers other; stuck = 0; where loop other = 0",
+       "where loop self = EALREADY; write_rubbish; load = EBADMSG; where loop self = 0")
+
+/* ---- queries of a platform ---- */
+
+static void open_platform(const char *proc, const char *program)
+{
+	const struct nm_platform_options options = {.root_path = proc, .worker_program = program};
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+}
+
+static void query(const struct step *step, enum nm_memory_query_kind kind)
+{
+	const uint64_t address = (uintptr_t)f->page;
+	const struct nm_memory_query question = {.kind = kind,
+						 .pid = (uint32_t)pid_of(step),
+						 .count = kind == NM_MEMORY_QUERY_WHERE,
+						 .addresses = &address};
+	assert_int_equal(
+		platform->ops->memory_query(platform, &question, &queries[step_has(step, "self")]),
+		0);
+}
+
+static struct nm_memory_answer await_answer(const struct step *step)
+{
+	struct nm_memory_answer answer = {0};
+	int r;
+	while ((r = platform->ops->memory_poll(platform, queries[step_has(step, "self")],
+					       &answer)) == -EAGAIN)
+		pause_ms(1);
+	if (r < 0)
+		answer.result = r;
+	return answer;
+}
+
+static int await_result_of(const struct step *step)
+{
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = await_answer(step);
+	return answer.result;
+}
+
+static int poll_platform(int ms)
+{
+	struct pollfd ready = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
+	return poll(&ready, 1, ms);
+}
+
+/* Polls only as a loop would. */
+WORD(advance)
+{
+	assert_int_equal(poll_platform(READABLE_MS), 1);
+	platform->ops->query_progress(platform);
+}
+
+/* The other process, as /proc shows it with the given start time, in ticks before the real one. */
+WORD(start_earlier)
 {
 	char path[64], text[512];
-
-	(void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+	(void)snprintf(path, sizeof(path), "proc/%d/stat", f->other);
 	(void)snprintf(text, sizeof(text),
 		       "%d (x) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %llu 4096 25 "
 		       "18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-		       pid, (unsigned long long)start_ticks);
+		       f->other, (unsigned long long)start_of(f->other) - U(0));
 	fixture_file(root, path, text);
 }
 
-/* Sends its greeting once the file "go" exists. */
-static void write_slow_worker(char *path, size_t size)
+/* Its worker sends its greeting once the file "go" exists. */
+WORD(slow_platform)
 {
-	char text[1024];
-
+	char text[1024], path[FIXTURE_PATH + 16];
 	(void)snprintf(text, sizeof(text),
 		       "#!/bin/sh\nuntil [ -e %s/go ]; do sleep 0.01; done\nexec %s\n", root,
 		       NM_WORKER_BUILT);
 	fixture_file(root, "worker", text);
-	(void)snprintf(path, size, "%s/worker", root);
+	(void)snprintf(path, sizeof(path), "%s/worker", root);
 	assert_int_equal(chmod(path, 0700), 0);
+	open_platform(root, path);
 }
 
-static int await_answer(struct nm_platform *platform, uint64_t query_id)
-{
-	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r;
-
-	while ((r = platform->ops->memory_poll(platform, query_id, &answer)) == -EAGAIN)
-		pause_ms(1);
-	return r < 0 ? r : answer.result;
-}
+ACTION(platform, open_platform("/", NM_WORKER_BUILT))
+ACTION(ask, query(step, NM_MEMORY_QUERY_WHERE))
+ACTION(go, fixture_file(root, "go", ""))
+ACTION(stop, stopped = stop_worker())
+ACTION(late_answer, pause_ms(100); platform->ops->query_progress(platform))
+QUANTITY(answer, await_result_of(step))
+QUANTITY(readable, poll_platform(0))
 
 /* If the caller did not know its start time: the process is the one at the time of the query. */
-TEST(a_start_time_after_the_query_is_a_different_process)
-{
-	struct fixture *f = *state;
-	char program[FIXTURE_PATH + 16];
-	const uint64_t address = (uintptr_t)f->page;
-	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_WHERE,
-						 .pid = (uint32_t)f->other,
-						 .count = 1,
-						 .addresses = &address};
-	const struct nm_platform_options options = {.root_path = root, .worker_program = program};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	uint64_t query_id = 0, ticks = start_of(f->other);
-
-	write_slow_worker(program, sizeof(program));
-	write_process(f->other, ticks - 1);
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
-	write_process(f->other, ticks);
-	fixture_file(root, "go", "");
-	assert_int_equal(await_answer(platform, query_id), -ESRCH);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
-	assert_int_not_equal(await_answer(platform, query_id), -ESRCH);
-}
-
-/* Within the deadline of a call, or longer on a busy machine. */
-#define READABLE_MS 20000
-
-/* Polls only as a loop would. */
-static void advance_when_readable(struct nm_platform *platform)
-{
-	struct pollfd ready = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
-
-	assert_int_equal(poll(&ready, 1, READABLE_MS), 1);
-	platform->ops->query_progress(platform);
-}
-
-static uint64_t ask_where(struct fixture *f, struct nm_platform *platform, pid_t pid)
-{
-	const uint64_t address = (uintptr_t)f->page;
-	const struct nm_memory_query query = {.kind = NM_MEMORY_QUERY_WHERE,
-					      .pid = (uint32_t)pid,
-					      .count = 1,
-					      .addresses = &address};
-	uint64_t query_id = 0;
-
-	assert_int_equal(platform->ops->memory_query(platform, &query, &query_id), 0);
-	return query_id;
-}
+SCRIPT(a_start_time_after_the_query_is_a_different_process,
+       "start_earlier 1; slow_platform; ask other; start_earlier 0; go; answer other = ESRCH",
+       "ask other; answer other != ESRCH")
 
 /* A greeting and a call for the first query, a call for the next, and then nothing is pending. */
-TEST(queries_advance_when_their_descriptor_is_readable)
-{
-	struct fixture *f = *state;
-	const struct nm_platform_options options = {.root_path = "/",
-						    .worker_program = NM_WORKER_BUILT};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	uint64_t tickets[2];
+SCRIPT(queries_advance_when_their_descriptor_is_readable, "platform; ask other; ask self",
+       "each 3: advance", "readable = 0; answer other != EALREADY; answer self != EALREADY")
 
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	tickets[0] = ask_where(f, platform, f->other);
-	tickets[1] = ask_where(f, platform, getpid());
-	for (unsigned i = 0; i < 3; i++)
-		advance_when_readable(platform);
-	struct pollfd idle = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
-	assert_int_equal(poll(&idle, 1, 0), 0);
-	assert_int_not_equal(await_answer(platform, tickets[0]), -EALREADY);
-	assert_int_not_equal(await_answer(platform, tickets[1]), -EALREADY);
-}
-
+/* A late answer of the worker belongs to no query, and does not keep the loop busy. */
 /* SECURITY: held-lock */
-TEST(a_missed_deadline_makes_it_readable_too)
-{
-	struct fixture *f = *state;
-	const struct nm_platform_options options = {.root_path = "/",
-						    .worker_program = NM_WORKER_BUILT};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	(void)await_answer(platform, ask_where(f, platform, getpid()));
-	pid_t stopped = stop_worker();
-	uint64_t query_id = ask_where(f, platform, f->other);
-	advance_when_readable(platform);
-	assert_int_equal(await_answer(platform, query_id), -ETIMEDOUT);
-	/* A late answer of the worker belongs to no query, and does not keep the loop busy. */
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	pause_ms(100);
-	platform->ops->query_progress(platform);
-	struct pollfd idle = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
-	assert_int_equal(poll(&idle, 1, 0), 0);
-}
+SCRIPT(a_missed_deadline_makes_it_readable_too,
+       "platform; ask self; answer self != EALREADY; stop; ask other; advance",
+       "answer other = ETIMEDOUT; continue_it; late_answer; readable = 0")
 
 /* In a sanitized build the other process also has the shadow of the sanitizer, terabytes in which
  * no page is found within the deadline. */
@@ -317,23 +280,14 @@ TEST(a_missed_deadline_makes_it_readable_too)
 /* The touched pages of its own memory. */
 TEST(pages_of_a_process_are_found)
 {
-	struct fixture *f = *state;
-	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PAGES,
-						 .pid = (uint32_t)f->other};
-	const struct nm_platform_options options = {.root_path = "/",
-						    .worker_program = NM_WORKER_BUILT};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	uint64_t query_id = 0;
-
+	const struct step other = {.word = {"other"}, .count = 1};
+	uint64_t found = 0;
 	if (HAS_SHADOW)
 		skip();
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->memory_query(platform, &question, &query_id), 0);
-	while (platform->ops->memory_poll(platform, query_id, &answer) == -EAGAIN)
-		pause_ms(1);
+	open_platform("/", NM_WORKER_BUILT);
+	query(&other, NM_MEMORY_QUERY_PAGES);
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = await_answer(&other);
 	assert_int_equal(answer.result, 0);
-	uint64_t found = 0;
 	for (unsigned i = 0; i < NM_NODE_NUMBERS; i++)
 		found += answer.pages->own[i];
 	assert_in_range(found, 1, 512);

@@ -56,7 +56,7 @@ static void schedule(struct nm_placement *placement, const struct nm_examination
 }
 
 /* The behaviour of a young process becomes visible over time: it is examined again at twice its
- * age, and at first more often, because the scheduler spreads threads that are not leased yet. */
+ * age, and at first more often, because the scheduler spreads threads that are not assigned yet. */
 void nm_placement_reschedule(struct nm_placement *placement, const struct nm_examination *one,
 			     uint64_t now_ns)
 {

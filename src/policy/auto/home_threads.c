@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": moves threads to their homes, and holds those of large programs where they run. */
+/* Policy "auto": moves threads to their homes, and assigns those of large programs to the nodes on
+ * which they run. */
 #include "policy/homes.h"
 
-#define COMPUTES 0.75		   /* share of a CPU from which a thread is held */
+#define COMPUTES 0.75		   /* share of a CPU from which a thread is assigned */
 #define COMPUTES_AT_A_TIME_S 0.003 /* as BURST_TO_PLACE (propose.c): others answer requests */
 #define NEVER_SLEEPS 0.9	   /* demand of a thread in CPUs */
 #define STEADY_NS NM_NSEC_PER_SEC  /* time since the number of threads last rose */
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* time after which a refused move is tried again */
 
 /*
- * Returns the node on which the thread is to be held; -1: none. The computing threads of a process
- * that exceeds every node stay where they are (stencil paper, section 5): the scheduler would move
- * them away from their memory without need, and pages follow threads that stay. A light thread is
- * not held, because it would queue while CPUs elsewhere are idle.
+ * Returns the node to which the thread is to be assigned; -1: none. The computing threads of a
+ * process that exceeds every node stay where they are (stencil paper, section 5): the scheduler
+ * would move them away from their memory without need, and pages follow threads that stay. A light
+ * thread is not assigned, because it would queue while CPUs elsewhere are idle.
  */
 static int node_of(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		   const struct nm_home_state *state, const struct nm_snap_thread *thread)
 {
 	if (state->home >= 0)
 		return nm_home_state_is_suspended(state) ? -1 : state->home;
-	if (!nm_placement_may_hold(placement, state) ||
+	if (!nm_placement_may_assign(placement, state) ||
 	    state->input.burst_s < COMPUTES_AT_A_TIME_S ||
 	    snapshot->time_ns - state->grown_ns < STEADY_NS || !thread->movable ||
 	    !(thread->stats.run_share >= COMPUTES))
@@ -28,7 +29,7 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 }
 
 /* On a crowded CPU a thread that never sleeps runs for short times, too. */
-static bool computes(const struct nm_home_state *state)
+static bool may_compute(const struct nm_home_state *state)
 {
 	return state->input.burst_s >= COMPUTES_AT_A_TIME_S ||
 	       (state->input.running > 0 &&
@@ -58,12 +59,12 @@ static enum step_kind kind_of(const struct nm_snapshot *snapshot, const struct n
 	if (known && known->node == node)
 		return nm_assignment_is_due(known, snapshot->time_ns) ? STEP_AGAIN : STEP_NONE;
 	if (nm_topology_node_of_cpu(snapshot->topology, thread->stats.main_cpu) == node)
-		return computes(state) ? STEP_ASSIGN : STEP_NONE;
+		return may_compute(state) ? STEP_ASSIGN : STEP_NONE;
 	bool moved = known && known->decision == state->decision;
 	return state->home >= 0 && !moved ? STEP_FIRST : STEP_NONE;
 }
 
-/* The node to which a thread is held is remembered: it is where it ran at first. */
+/* The node of an assigned thread is remembered: it is where it ran at first. */
 static int assigned_node_of(const struct nm_placement *placement,
 			    const struct nm_snapshot *snapshot, const struct nm_home_state *state,
 			    const struct nm_snap_thread *thread, const struct nm_assignment *known)
@@ -73,7 +74,7 @@ static int assigned_node_of(const struct nm_placement *placement,
 	if (state->home < 0 && snapshot->kernel_balances)
 		return -1;
 	if (state->home < 0 && known && known->by_home && known->node >= 0)
-		return nm_placement_may_hold(placement, state) ? known->node : -1;
+		return nm_placement_may_assign(placement, state) ? known->node : -1;
 	return node_of(placement, snapshot, state, thread);
 }
 
@@ -87,11 +88,11 @@ static bool step_thread(const struct nm_home_round *round, struct nm_home_state 
 		.node = node,
 		.decision = kind == STEP_FIRST ? state->decision : 0,
 		.by_home = true,
-		.computes = computes(state),
+		.computes = may_compute(state),
 		.memory_there = is_memory_there(state, node),
 	};
 	if (kind == STEP_ASSIGN)
-		state->held |= state->home < 0;
+		state->assigned |= state->home < 0;
 	else if (nm_plan_add_home(round->snapshot, round->config, index, node, state->decision,
 				  plan) < 0)
 		return false;

@@ -28,7 +28,8 @@ bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, 
 	return state && takes_part(state, interval);
 }
 
-bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state)
+bool nm_placement_may_assign(const struct nm_placement *placement,
+			     const struct nm_home_state *state)
 {
 	double cores = 0, room = 0;
 	if (state->home >= 0 || state->reason != NM_PLACE_LARGER)
@@ -41,25 +42,27 @@ bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm
 	       (!state->is_restricted || state->movable_cpus <= room);
 }
 
-/* Held threads must not queue, and a process that no longer exceeds every node is not held. */
-const struct nm_home_state *nm_placement_end_hold(struct nm_placement *placement, size_t *next)
+/* Assigned threads must not queue, and those of a process that no longer exceeds every node are not
+ * assigned. */
+const struct nm_home_state *nm_placement_end_assignments(struct nm_placement *placement,
+							 size_t *next)
 {
 	while (*next < placement->processes.count) {
 		struct nm_home_state *state = nm_home_state_at(placement, (*next)++);
-		if (!state->held || nm_placement_may_hold(placement, state))
+		if (!state->assigned || nm_placement_may_assign(placement, state))
 			continue;
-		state->held = false;
+		state->assigned = false;
 		return state;
 	}
 	return NULL;
 }
 
-bool nm_placement_held(struct nm_placement *placement, uint32_t pid)
+bool nm_placement_assigned(struct nm_placement *placement, uint32_t pid)
 {
 	struct nm_home_state *state = nm_home_state_find(placement, pid);
-	if (!state || state->home >= 0 || state->held)
+	if (!state || state->home >= 0 || state->assigned)
 		return false;
-	state->held = true;
+	state->assigned = true;
 	return true;
 }
 

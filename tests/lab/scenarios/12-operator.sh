@@ -3,6 +3,7 @@
 # through real D-Bus, systemd and journald.
 # SECURITY: group
 # boot: main
+# when: full
 # limit: 600
 . "$LAB/lib.sh"
 
