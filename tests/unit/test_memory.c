@@ -273,9 +273,8 @@ SCRIPT(test_wanted_is_bounded, "two; mapped 11 1; access_many; wanted = most")
 KNOB(page_min_accesses, config->rules.page_min_accesses)
 
 SCRIPT(test_rules_of_pages_are_reloaded,
-       "two; mapped 11 1; set page_min_accesses = 100; configure; access 11 11 cpu3 0 10; wanted = "
-       "0",
-       "set page_min_accesses = 0; configure; access 11 11 cpu3 0 10; wanted = 1")
+       "two; mapped 11 1; set page_min_accesses = 100; configure; access 11 11 cpu3 0 10",
+       "wanted = 0; set page_min_accesses = 0; configure; access 11 11 cpu3 0 10; wanted = 1")
 
 WORD(more_cpus)
 {
