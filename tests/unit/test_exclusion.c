@@ -141,6 +141,12 @@ SCRIPT(our_own_programs_are_never_managed,
        ONLY("numa-migrctl") "; name 100 numa-migrctl; program /usr/bin/numa-migrctl",
        "run 0.5 12; eligibility 100 = self")
 
+/* A worker that begins has another name, as the program of the helper may. */
+SCRIPT(processes_of_our_units_are_never_managed,
+       "put_in 100 /system.slice/numa-migrd-worker@1.service",
+       "put_in 200 /system.slice/numa-migrd-helper.service; run 0.5 4; eligibility 100 = self",
+       "eligibility 200 = self")
+
 /* SECURITY: posing-manager */
 SCRIPT(a_program_with_our_name_is_managed,
        "name 100 numa-migrctl; program /home/user/solver; run 0.5 4; managed 100")

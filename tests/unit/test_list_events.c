@@ -83,6 +83,7 @@ ACTION(event, strcpy(f->config.sampling.event, step_rest(step)),
 /* ---- entries ---- */
 
 SCRIPT(an_entry_by_name, "table spr ~ Intel Sapphire Rapids",
+       "table spr ~ config1        each  event",
        "table spr ~ OCR:READS_TO_CORE_REMOTE_DRAM; table spr ~ 0x730004477",
        "table spr ~ raw value: libpfm4 encodes 0x3cd",
        "table spr ~ Encoded by libpfm4: 9, by raw value: 1, not encoded: 0.",
