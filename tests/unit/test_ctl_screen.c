@@ -135,7 +135,7 @@ SCRIPT(test_top_resized, "open top; await postgres; resize 12 40; await loc…; 
  * restart. */
 SCRIPT(test_top_outlives_the_daemon,
        "open top; await postgres; end_service; await not running; type ?; await choose a line",
-       "type ?; start_service; await q quit; type q; exits = 0")
+       "type ?; start_service; await q quit; type t; await 4712; type q; exits = 0")
 
 /* By a signal, or by the key for it. */
 SCRIPT(test_top_is_ended, "open top; await postgres; terminate; await " LEAVE "; exits = 0",
