@@ -32,7 +32,19 @@
 #define FAKE_KTHREAD 0x00200000U
 #define FAKE_NO_SETAFFINITY 0x04000000U
 
-enum fake_op { FAKE_OPEN, FAKE_READ, FAKE_LIST, FAKE_CLOSE, FAKE_GET, FAKE_SET, FAKE_OPS };
+/* The jobs of the mover are those of mover_fixture.h. */
+enum fake_op {
+	FAKE_OPEN,
+	FAKE_READ,
+	FAKE_LIST,
+	FAKE_CLOSE,
+	FAKE_GET,
+	FAKE_SET,
+	FAKE_MAPPINGS,
+	FAKE_UNITS,
+	FAKE_RANGES,
+	FAKE_OPS
+};
 
 struct fake_thread {
 	bool alive;

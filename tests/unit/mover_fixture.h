@@ -40,7 +40,7 @@
 
 /* A job of the mover, and the destination of its results. */
 struct fake_call {
-	enum { FAKE_MAPPINGS, FAKE_UNITS, FAKE_RANGES } kind;
+	enum fake_op kind;
 	pid_t tid;
 	uint64_t start_ticks;
 	const void *order;
@@ -324,7 +324,10 @@ static inline int fake_perform(struct memory *memory)
 static inline int fake_begin(struct nm_platform *platform, struct fake_call call)
 {
 	struct memory *memory = memory_of(platform);
+	int r = fake_enter(memory->fake, call.kind);
 
+	if (r < 0)
+		return r;
 	assert_false(memory->begun);
 	memory->call = call;
 	memory->begun = memory->deferred;

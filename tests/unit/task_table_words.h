@@ -136,6 +136,20 @@ static inline void add_target(const struct step *step, struct nm_target_list *li
 			.user = text, .has_uid = true, .uid = (uint32_t)atoi(text)};
 }
 
+/* targets include = ( { command = "prog*" } ): a configuration of this section alone */
+WORD(targets)
+{
+	char text[500];
+	struct nm_config_errors errors = {0};
+	struct nm_config *changed = NULL;
+	snprintf(text, sizeof(text), "targets: { %s };", step_rest(step));
+	if (nm_config_parse("test", text, strlen(text), &errors, &changed) < 0)
+		script_fail(step, "it is no configuration");
+	nm_tasks_configure(tasks, topology, changed);
+	nm_config_free(config);
+	config = changed;
+}
+
 /* include command prog1*, unit db@*.service, or user 0 */
 ACTION(include, add_target(step, &config->targets.include))
 ACTION(exclude, add_target(step, &config->targets.exclude))

@@ -121,6 +121,8 @@ ACTION(refuse_affinities, fake_fail(world->fake, FAKE_SET, U(0), 1000000, EPERM)
 ACTION(accept, fake_calm(world->fake))
 ACTION(old_kernel, world->release = "5.15.0-91-generic\n")
 ACTION(balancing, world->balancing = "2\n")
+ACTION(lose_runtime, setenv("RUNTIME_DIRECTORY", "/nonexistent", 1))
+ACTION(share_runtime, setenv("RUNTIME_DIRECTORY", world->root, 1); chmod(world->root, 0777))
 QUANTITY(other_opens, nm_runtime_open(&other.runtime))
 ACTION(close_other, nm_runtime_close(&other.runtime, true))
 QUANTITY(run, run_daemon())
@@ -150,7 +152,7 @@ SCRIPT(the_daemon_moves_a_thread_and_restores_it,
        "set rss_kb 100 = 4096; run = success; moved = 1; narrow = 0; there_is moves = 0",
        "there_is lock = 0; log ~ Started: 2 nodes, 4 CPUs, source clock+faults",
        "log ~ \nMoved prog100[100/100] from CPU 0 (node 0) to node 1",
-       "log ~ Stopped: all affinities restored")
+       "log ~ Stopped: all affinities restored; log !~ Affinities not restored")
 
 /* It runs nevertheless. */
 SCRIPT(a_kernel_that_is_not_tested_is_reported, "old_kernel; run = success",
@@ -180,6 +182,11 @@ SCRIPT(tiering_shows_no_accesses, "balancing; set interrupt_s = 1; run = success
 SCRIPT(an_invalid_file_prevents_the_start,
        "configure verify: { control_percent = -1 }; run = config; seconds = 0",
        "log ~ /numa-migrd.conf:3")
+
+/* Of other users' files it would not know whose they are. */
+SCRIPT(a_start_needs_a_runtime_directory_of_its_own,
+       "lose_runtime; run = failure; log ~ RUNTIME_DIRECTORY=/nonexistent does not exist",
+       "share_runtime; run = failure; log ~ unusable: must belong to this user")
 
 SCRIPT(only_one_runs, "other_opens = 0; run = failure; log ~ Another numa-migrd is running",
        "set restore = 1; run = failure; there_is lock = 1; close_other")

@@ -1,302 +1,237 @@
 /* SPDX-License-Identifier: MIT */
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include <stdint.h>
-
-#include <stdbool.h>
+#include <inttypes.h>
 
 #include "../support/records.h"
+#include "../support/script.h"
 #include "numa-migrd/base.h"
 #include "sample/sample.h"
 
 #define RING_SIZE 4096U
 #define CPU 6U
-
-enum { ID_SIDEBAND = 100, ID_CLOCK, ID_MIN, ID_MAJ, ID_CYCLES, ID_FOREIGN };
+#define ID(event) (100U + (event)) /* of its records */
 
 static const struct nm_ring_layout layout = {
 	.cpu = CPU,
 	.count = 5,
-	.events = {{.id = ID_SIDEBAND, .kind = NM_EVENT_SIDEBAND},
-		   {.id = ID_CLOCK, .kind = NM_EVENT_CLOCK},
-		   {.id = ID_MIN, .kind = NM_EVENT_FAULT_MIN},
-		   {.id = ID_MAJ, .kind = NM_EVENT_FAULT_MAJ},
-		   {.id = ID_CYCLES, .kind = NM_EVENT_CYCLES}},
+	.events = {{.id = ID(NM_EVENT_SIDEBAND), .kind = NM_EVENT_SIDEBAND},
+		   {.id = ID(NM_EVENT_CLOCK), .kind = NM_EVENT_CLOCK},
+		   {.id = ID(NM_EVENT_FAULT_MIN), .kind = NM_EVENT_FAULT_MIN},
+		   {.id = ID(NM_EVENT_FAULT_MAJ), .kind = NM_EVENT_FAULT_MAJ},
+		   {.id = ID(NM_EVENT_CYCLES), .kind = NM_EVENT_CYCLES}},
 };
 
-struct seen {
-	struct nm_sample samples[64];
-	struct nm_task_event tasks[64];
-	size_t sample_count, task_count;
-	struct nm_ring_counts counts;
-};
-
-static void see_sample(void *context, struct nm_sample *sample)
-{
-	struct seen *seen = context;
-
-	if (seen->sample_count < NM_ARRAY_SIZE(seen->samples))
-		seen->samples[seen->sample_count] = *sample;
-	seen->sample_count++;
-}
-
-static void see_task(void *context, const struct nm_task_event *event)
-{
-	struct seen *seen = context;
-
-	if (seen->task_count < NM_ARRAY_SIZE(seen->tasks))
-		seen->tasks[seen->task_count] = *event;
-	seen->task_count++;
-}
+static struct record_ring ring;
+static uint64_t tail;
 
 /* A ring of exactly its size on the heap, so that AddressSanitizer detects access beyond it. */
-static struct record_ring new_ring(uint64_t start)
+static void new_ring(uint64_t start)
 {
-	struct record_ring ring = {.bytes = malloc(RING_SIZE), .size = RING_SIZE, .head = start};
-
+	free(ring.bytes);
+	ring = (struct record_ring){.bytes = malloc(RING_SIZE), .size = RING_SIZE, .head = start};
+	tail = start;
 	assert_non_null(ring.bytes);
 	memset(ring.bytes, 0xa5, RING_SIZE);
-	return ring;
 }
 
-static void decode(const struct record_ring *ring, uint64_t tail, struct seen *seen)
+static int set_up(void **state)
 {
-	const struct nm_sample_sink sink = {
-		.context = seen, .on_sample = see_sample, .on_task = see_task};
-
-	assert_true(nm_ring_decode(&layout, ring->bytes, ring->size, tail, ring->head, &sink,
-				   &seen->counts) == ring->head);
+	(void)state;
+	new_ring(0);
+	return 0;
 }
 
-TEST(an_empty_ring)
+static int tear_down(void **state)
 {
-	struct record_ring ring = new_ring(640);
-	struct seen seen = {0};
-
-	decode(&ring, 640, &seen);
-	assert_int_equal(seen.sample_count + seen.task_count, 0);
-	assert_int_equal(seen.counts.corrupt, 0);
-	free(ring.bytes);
+	(void)state;
+	free(NM_TAKE(ring.bytes));
+	return 0;
 }
 
-TEST(run_samples)
+/* ---- what is decoded ---- */
+
+NAMES(kind, {"sideband", NM_EVENT_SIDEBAND}, {"clock", NM_EVENT_CLOCK}, {"min", NM_EVENT_FAULT_MIN},
+      {"maj", NM_EVENT_FAULT_MAJ}, {"cycles", NM_EVENT_CYCLES}, {"foreign", NM_EVENT_KIND_MAX})
+NAMES(task, {"fork", NM_TASK_FORK}, {"exit", NM_TASK_EXIT}, {"comm", NM_TASK_COMM},
+      {"exec", NM_TASK_EXEC})
+
+static char text[4000];
+static size_t nr_samples, nr_tasks;
+
+__attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
 {
-	struct record_ring ring = new_ring(0);
-	struct seen seen = {0};
-
-	record_run(&ring, ID_CLOCK, 10, 11, 1234);
-	record_run(&ring, ID_CYCLES, 20, 21, 5678);
-	decode(&ring, 0, &seen);
-	assert_int_equal(seen.counts.samples, 2);
-	assert_int_equal(seen.samples[0].kind, NM_EVENT_CLOCK);
-	assert_int_equal(seen.samples[0].pid, 10);
-	assert_int_equal(seen.samples[0].tid, 11);
-	assert_int_equal(seen.samples[0].cpu, CPU);
-	assert_int_equal(seen.samples[0].time_ns, 1234);
-	assert_int_equal(seen.samples[0].address, 0);
-	assert_int_equal(seen.samples[0].physical_address, 0);
-	assert_int_equal(seen.samples[1].kind, NM_EVENT_CYCLES);
-	assert_int_equal(seen.samples[1].tid, 21);
-	free(ring.bytes);
+	const size_t length = strlen(text);
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(text + length, sizeof(text) - length, format, arguments);
+	va_end(arguments);
 }
 
-TEST(fault_samples)
+static void see_sample(void *context, struct nm_sample *one)
 {
-	struct record_ring ring = new_ring(0);
-	struct seen seen = {0};
-
-	record_fault(&ring, ID_MIN, 10, 11, 1, 0x7f0000001238, 0x100001238);
-	record_fault(&ring, ID_MAJ, 10, 12, 2, 0x7f0000002000, 0);
-	decode(&ring, 0, &seen);
-	assert_int_equal(seen.counts.samples, 2);
-	assert_int_equal(seen.samples[0].kind, NM_EVENT_FAULT_MIN);
-	assert_true(seen.samples[0].address == 0x7f0000001238);
-	assert_true(seen.samples[0].physical_address == 0x100001238);
-	assert_int_equal(seen.samples[1].kind, NM_EVENT_FAULT_MAJ);
-	assert_int_equal(seen.samples[1].tid, 12);
-	assert_int_equal(seen.samples[1].physical_address, 0);
-	free(ring.bytes);
+	(void)context;
+	nr_samples++;
+	assert_int_equal(one->cpu, CPU);
+	print("%s %u/%u at %" PRIu64, script_show("kind", one->kind), one->pid, one->tid,
+	      one->time_ns);
+	if (one->address || one->physical_address)
+		print(" 0x%" PRIx64 " 0x%" PRIx64, one->address, one->physical_address);
+	print(", ");
 }
 
-TEST(task_events)
+static void see_task(void *context, const struct nm_task_event *one)
 {
-	struct record_ring ring = new_ring(0);
-	struct seen seen = {0};
-
-	record_fork_exit(&ring, true, (const uint32_t[]){10, 10, 12, 11}, 1);
-	record_fork_exit(&ring, false, (const uint32_t[]){10, 9, 12, 8}, 2);
-	record_comm(&ring, false, 10, 12, "worker", 3);
-	record_comm(&ring, true, 10, 10, "fifteen letters", 4);
-	decode(&ring, 0, &seen);
-	assert_int_equal(seen.counts.task_events, 4);
-	assert_int_equal(seen.tasks[0].kind, NM_TASK_FORK);
-	assert_int_equal(seen.tasks[0].pid, 10);
-	assert_int_equal(seen.tasks[0].tid, 12);
-	assert_int_equal(seen.tasks[0].parent_pid, 10);
-	assert_int_equal(seen.tasks[0].parent_tid, 11);
-	assert_int_equal(seen.tasks[0].time_ns, 1);
-	assert_int_equal(seen.tasks[1].kind, NM_TASK_EXIT);
-	assert_int_equal(seen.tasks[1].tid, 12);
-	assert_int_equal(seen.tasks[1].parent_pid, 0);
-	assert_int_equal(seen.tasks[1].parent_tid, 0);
-	assert_int_equal(seen.tasks[2].kind, NM_TASK_COMM);
-	assert_int_equal(seen.tasks[2].tid, 12);
-	assert_int_equal(seen.tasks[2].time_ns, 3);
-	assert_int_equal(seen.tasks[3].kind, NM_TASK_EXEC);
-	assert_int_equal(seen.tasks[3].time_ns, 4);
-	free(ring.bytes);
+	(void)context;
+	nr_tasks++;
+	print("%s %u/%u", script_show("task", one->kind), one->pid, one->tid);
+	if (one->parent_pid || one->parent_tid)
+		print(" of %u/%u", one->parent_pid, one->parent_tid);
+	print(" at %" PRIu64 ", ", one->time_ns);
 }
 
-TEST(losses_and_throttling)
+static struct nm_ring_counts decode(void)
 {
-	struct record_ring ring = new_ring(0);
-	struct seen seen = {0};
-
-	record_lost(&ring, ID_MIN, 40);
-	record_lost_samples(&ring, ID_MIN, 2);
-	record_throttle(&ring, true, ID_MIN);
-	record_throttle(&ring, false, ID_MIN);
-	decode(&ring, 0, &seen);
-	assert_int_equal(seen.counts.lost, 42);
-	assert_int_equal(seen.counts.throttled, 1);
-	assert_int_equal(seen.counts.unknown, 0);
-	assert_int_equal(seen.counts.corrupt, 0);
-	free(ring.bytes);
+	struct nm_ring_counts counts = {0};
+	const struct nm_sample_sink sink = {.on_sample = see_sample, .on_task = see_task};
+	text[0] = '\0';
+	nr_samples = nr_tasks = 0;
+	assert_true(nm_ring_decode(&layout, ring.bytes, ring.size, tail, ring.head, &sink,
+				   &counts) == ring.head);
+	assert_int_equal(counts.samples, nr_samples);
+	assert_int_equal(counts.task_events, nr_tasks);
+	return counts;
 }
 
-TEST(unknown_records_are_passed_over)
+/* "clock 10/11 at 1, min 10/11 at 1 0x7000 0x1000, fork 10/12 of 10/11 at 1, 5 lost": samples and
+ * task events in their order; then lost, throttled, unknown and corrupt records, if there are any
+ */
+static const char *print_decoded(void)
 {
-	struct record_ring ring = new_ring(0);
-	struct seen seen = {0};
-
-	record_run(&ring, ID_FOREIGN, 10, 11, 1);
-	record_run(&ring, ID_SIDEBAND, 10, 11, 1);
-	record_header(&ring, PERF_RECORD_MMAP2, 0, 16);
-	record_put_u64(&ring, 0);
-	record_header(&ring, 999, 0, 8);
-	record_run(&ring, ID_CLOCK, 10, 11, 1);
-	decode(&ring, 0, &seen);
-	assert_int_equal(seen.counts.unknown, 4);
-	assert_int_equal(seen.counts.samples, 1);
-	assert_int_equal(seen.counts.corrupt, 0);
-	free(ring.bytes);
+	const struct nm_ring_counts counts = decode();
+	if (counts.lost > 0)
+		print("%" PRIu64 " lost, ", counts.lost);
+	if (counts.throttled > 0)
+		print("%" PRIu64 " throttled, ", counts.throttled);
+	if (counts.unknown > 0)
+		print("%" PRIu64 " unknown, ", counts.unknown);
+	if (counts.corrupt > 0)
+		print("%" PRIu64 " corrupt, ", counts.corrupt);
+	text[*text ? strlen(text) - 2 : 0] = '\0';
+	return *text ? text : NULL;
 }
+
+TEXT(decoded, print_decoded())
+
+/* ---- records ---- */
+
+static uint64_t id_of(const struct step *step)
+{
+	return ID((uint64_t)script_value(step, "kind", step->word[0]));
+}
+
+NAMES(type, {"sample", PERF_RECORD_SAMPLE}, {"mmap", PERF_RECORD_MMAP},
+      {"mmap2", PERF_RECORD_MMAP2}, {"fork", PERF_RECORD_FORK}, {"exit", PERF_RECORD_EXIT},
+      {"comm", PERF_RECORD_COMM}, {"lost", PERF_RECORD_LOST},
+      {"lost-samples", PERF_RECORD_LOST_SAMPLES}, {"unknown", 999})
+
+/* start 640: an empty ring at this position; positions 0 32: of the reader and the writer */
+ACTION(start, new_ring((uint64_t)(int64_t)N(0)))
+ACTION(positions, tail = U(0), ring.head = U(1))
+/* run clock 10 11 1234: process, thread, time; fault min 10 11 1 0x7000 0x1000: and addresses */
+ACTION(run, record_run(&ring, id_of(step), U(0), U(1), U(2)))
+ACTION(fault, record_fault(&ring, id_of(step), U(0), U(1), U(2), (uint64_t)N(3), (uint64_t)N(4)))
+/* fork 10 9 12 8 1: process, its parent, thread, its parent, time */
+ACTION(fork, record_fork_exit(&ring, true, (const uint32_t[]){U(0), U(1), U(2), U(3)}, U(4)))
+ACTION(exit, record_fork_exit(&ring, false, (const uint32_t[]){U(0), U(1), U(2), U(3)}, U(4)))
+/* comm 10 12 3 worker: process, thread, time, name */
+ACTION(comm, record_comm(&ring, false, U(0), U(1), step->word[3], U(2)))
+ACTION(exec, record_comm(&ring, true, U(0), U(1), step->word[3], U(2)))
+ACTION(lost, record_lost(&ring, ID(NM_EVENT_FAULT_MIN), U(0)))
+ACTION(lost_samples, record_lost_samples(&ring, ID(NM_EVENT_FAULT_MIN), U(0)))
+ACTION(throttle, record_throttle(&ring, true, ID(NM_EVENT_FAULT_MIN)))
+ACTION(unthrottle, record_throttle(&ring, false, ID(NM_EVENT_FAULT_MIN)))
+
+/* header sample 33 2: a record of this type and size, with two words after its header */
+WORD(header)
+{
+	record_header(&ring, (uint32_t)script_value(step, "type", step->word[0]), 0, U(0));
+	for (unsigned i = 0; i < U(1); i++)
+		record_put_u64(&ring, i == 0 ? ID(NM_EVENT_FAULT_MIN) : 0);
+}
+
+/* ---- valid records ---- */
+
+SCRIPT(an_empty_ring, "start 640; decoded = none")
+
+SCRIPT(run_samples, "run clock 10 11 1234; run cycles 20 21 5678",
+       "decoded = clock 10/11 at 1234, cycles 20/21 at 5678")
+
+SCRIPT(fault_samples,
+       "fault min 10 11 1 0x7f0000001238 0x100001238; fault maj 10 12 2 0x7f0000002000 0",
+       "decoded = min 10/11 at 1 0x7f0000001238 0x100001238, maj 10/12 at 2 0x7f0000002000 0x0")
+
+SCRIPT(task_events,
+       "fork 10 10 12 11 1; exit 10 9 12 8 2; comm 10 12 3 worker; exec 10 10 4 fifteen_letters",
+       "decoded = fork 10/12 of 10/11 at 1, exit 10/12 at 2, comm 10/12 at 3, exec 10/10 at 4")
+
+SCRIPT(losses_and_throttling, "lost 40; lost_samples 2; throttle; unthrottle",
+       "decoded = 42 lost, 1 throttled")
+
+SCRIPT(unknown_records_are_passed_over,
+       "run foreign 10 11 1; run sideband 10 11 1; header mmap2 16 1; header unknown 8 0",
+       "run clock 10 11 1; decoded = clock 10/11 at 1, 4 unknown")
 
 /* Every kind of record at every offset of the ring, so that each wraps at each of its bytes. */
 TEST(wraps_at_every_offset)
 {
-	for (uint64_t start = RING_SIZE - 512; start <= RING_SIZE; start += 8) {
-		struct record_ring ring = new_ring(start);
-		struct seen seen = {0};
-
-		record_run(&ring, ID_CLOCK, 10, 11, 1);
-		record_fault(&ring, ID_MIN, 10, 12, 2, 0x1000, 0x2000);
-		record_fork_exit(&ring, true, (const uint32_t[]){10, 10, 13, 11}, 3);
-		record_comm(&ring, true, 10, 14, "wrapping", 4);
-		record_lost(&ring, ID_MIN, 5);
-		record_lost_samples(&ring, ID_MIN, 6);
-		record_throttle(&ring, true, ID_MIN);
-		record_fork_exit(&ring, false, (const uint32_t[]){10, 10, 15, 11}, 7);
-		decode(&ring, start, &seen);
-		assert_int_equal(seen.counts.samples, 2);
-		assert_int_equal(seen.samples[0].tid, 11);
-		assert_int_equal(seen.samples[1].tid, 12);
-		assert_int_equal(seen.samples[1].physical_address, 0x2000);
-		assert_int_equal(seen.counts.task_events, 3);
-		assert_int_equal(seen.tasks[0].tid, 13);
-		assert_int_equal(seen.tasks[1].kind, NM_TASK_EXEC);
-		assert_int_equal(seen.tasks[1].time_ns, 4);
-		assert_int_equal(seen.tasks[2].time_ns, 7);
-		assert_int_equal(seen.counts.lost, 11);
-		assert_int_equal(seen.counts.throttled, 1);
-		assert_int_equal(seen.counts.corrupt + seen.counts.unknown, 0);
-		free(ring.bytes);
+	for (unsigned start = RING_SIZE - 512; start <= RING_SIZE; start += 8) {
+		new_ring(start);
+		run_script((const char *const[]){
+			"run clock 10 11 1; fault min 10 12 2 0x1000 0x2000; fork 10 10 13 11 3",
+			"exec 10 14 4 wrapping; lost 5; lost_samples 6; throttle; exit 10 10 15 11 "
+			"7",
+			NULL});
+		assert_string_equal(print_decoded(),
+				    "clock 10/11 at 1, min 10/12 at 2 0x1000 0x2000, "
+				    "fork 10/13 of 10/11 at 3, exec 10/14 at 4, exit 10/15 at 7, "
+				    "11 lost, 1 throttled");
 	}
 }
 
 /* Positions are 64-bit counters that may wrap. */
-TEST(positions_overflow)
-{
-	uint64_t start = UINT64_MAX - 23;
-	struct record_ring ring = new_ring(start);
-	struct seen seen = {0};
+SCRIPT(positions_overflow, "start -24; run clock 10 11 1; run clock 10 12 1",
+       "decoded = clock 10/11 at 1, clock 10/12 at 1")
 
-	record_run(&ring, ID_CLOCK, 10, 11, 1);
-	record_run(&ring, ID_CLOCK, 10, 12, 1);
-	decode(&ring, start, &seen);
-	assert_int_equal(seen.counts.samples, 2);
-	assert_int_equal(seen.samples[1].tid, 12);
-	free(ring.bytes);
-}
+/* ---- corrupt ones ---- */
 
-static void expect_corrupt(uint32_t type, size_t size)
-{
-	struct record_ring ring = new_ring(RING_SIZE - 64);
-	struct seen seen = {0};
-	uint64_t start = ring.head;
+#define CORRUPT(type_and_size)                                                                     \
+	"start 4032; run clock 10 11 1; header " type_and_size " 2; run clock 10 12 1; "           \
+	"decoded = clock 10/11 at 1, 1 corrupt"
 
-	record_run(&ring, ID_CLOCK, 10, 11, 1);
-	record_header(&ring, type, 0, size);
-	record_put_u64(&ring, ID_MIN);
-	record_put_u64(&ring, 0);
-	record_run(&ring, ID_CLOCK, 10, 12, 1);
-	decode(&ring, start, &seen);
-	assert_int_equal(seen.counts.corrupt, 1);
-	assert_int_equal(seen.counts.samples, 1);
-	assert_int_equal(seen.counts.task_events, 0);
-	free(ring.bytes);
-}
-
+/* 33 is not a multiple of 8, and 64 is beyond head. */
 /* SECURITY: rings */
-TEST(impossible_sizes)
-{
-	expect_corrupt(PERF_RECORD_SAMPLE, 0);
-	expect_corrupt(PERF_RECORD_SAMPLE, 4);
-	expect_corrupt(PERF_RECORD_SAMPLE, 7);
-	expect_corrupt(PERF_RECORD_SAMPLE, 33); /* not a multiple of 8 */
-	expect_corrupt(PERF_RECORD_SAMPLE, 64); /* beyond head */
-	expect_corrupt(PERF_RECORD_SAMPLE, 65528);
-	expect_corrupt(PERF_RECORD_MMAP, 0);
-}
+SCRIPT(impossible_sizes, CORRUPT("sample 0"), CORRUPT("sample 4"), CORRUPT("sample 7"),
+       CORRUPT("sample 33"), CORRUPT("sample 64"), CORRUPT("sample 65528"), CORRUPT("mmap 0"))
 
-TEST(too_short_for_their_type)
-{
-	expect_corrupt(PERF_RECORD_SAMPLE, 24);
-	expect_corrupt(PERF_RECORD_SAMPLE, 32); /* a fault without its addresses */
-	expect_corrupt(PERF_RECORD_FORK, 24);
-	expect_corrupt(PERF_RECORD_EXIT, 24);
-	expect_corrupt(PERF_RECORD_COMM, 24);
-	expect_corrupt(PERF_RECORD_LOST, 16);
-	expect_corrupt(PERF_RECORD_LOST_SAMPLES, 8);
-}
+/* With 32 bytes it is a fault without its addresses. */
+SCRIPT(too_short_for_their_type, CORRUPT("sample 24"), CORRUPT("sample 32"), CORRUPT("fork 24"),
+       CORRUPT("exit 24"), CORRUPT("comm 24"), CORRUPT("lost 16"), CORRUPT("lost-samples 8"))
 
-TEST(impossible_positions)
-{
-	struct record_ring ring = new_ring(0);
-	struct seen seen = {0};
-
-	ring.head = RING_SIZE + 8;
-	decode(&ring, 0, &seen);
-	assert_int_equal(seen.counts.corrupt, 1);
-	ring.head = 32;
-	decode(&ring, 4, &seen);
-	assert_int_equal(seen.counts.corrupt, 2);
-	decode(&ring, 64, &seen); /* tail after head */
-	assert_int_equal(seen.counts.corrupt, 3);
-	assert_int_equal(seen.sample_count + seen.task_count, 0);
-	free(ring.bytes);
-}
+/* Too far apart, not at a multiple of 8, and tail after head. */
+SCRIPT(impossible_positions, "positions 0 4104; decoded = 1 corrupt; positions 4 32",
+       "decoded = 1 corrupt; positions 64 32; decoded = 1 corrupt")
 
 /* With random bytes, decoding ends, stays inside the ring and counts consistently. */
 TEST(random_bytes)
 {
-	struct record_ring ring = new_ring(0);
 	struct nm_rng rng;
 
 	nm_rng_seed(&rng, 20240229);
 	for (unsigned round = 0; round < 20000; round++) {
-		struct seen seen = {0};
-		uint64_t tail = nm_rng_below(&rng, RING_SIZE / 8) * 8;
+		tail = nm_rng_below(&rng, RING_SIZE / 8) * 8;
 		ring.head = tail + nm_rng_below(&rng, RING_SIZE + 1);
 		for (size_t i = 0; i < RING_SIZE; i += 8) {
 			uint64_t word = nm_rng_next(&rng);
@@ -304,15 +239,11 @@ TEST(random_bytes)
 			if (nm_rng_below(&rng, 4))
 				word = (8 * nm_rng_below(&rng, 9)) << 48 | nm_rng_below(&rng, 16);
 			else if (nm_rng_below(&rng, 2))
-				word = ID_SIDEBAND + nm_rng_below(&rng, 6);
+				word = ID(NM_EVENT_SIDEBAND) + nm_rng_below(&rng, 6);
 			memcpy(ring.bytes + i, &word, sizeof(word));
 		}
-		decode(&ring, tail, &seen);
-		assert_int_equal(seen.counts.samples, seen.sample_count);
-		assert_int_equal(seen.counts.task_events, seen.task_count);
-		assert_true(seen.counts.corrupt <= 1);
+		assert_true(decode().corrupt <= 1);
 	}
-	free(ring.bytes);
 }
 
 /* A stream of valid records with one flipped byte: records before it are still decoded. */
@@ -322,20 +253,22 @@ TEST(flipped_bytes)
 
 	nm_rng_seed(&rng, 7);
 	for (unsigned round = 0; round < 20000; round++) {
-		struct record_ring ring = new_ring(nm_rng_below(&rng, 512) * 8);
-		uint64_t start = ring.head;
-		struct seen seen = {0};
-
+		new_ring(nm_rng_below(&rng, 512) * 8);
 		for (unsigned i = 0; i < 32; i++)
-			record_run(&ring, ID_CLOCK, 10, 100 + i, i);
-		uint64_t flip = nm_rng_below(&rng, ring.head - start);
-		ring.bytes[(start + flip) & (RING_SIZE - 1)] ^=
+			record_run(&ring, ID(NM_EVENT_CLOCK), 10, 100 + i, i);
+		uint64_t flip = nm_rng_below(&rng, ring.head - tail);
+		ring.bytes[(tail + flip) & (RING_SIZE - 1)] ^=
 			(uint8_t)(1U << nm_rng_below(&rng, 8));
-		decode(&ring, start, &seen);
-		assert_true(seen.sample_count >= flip / 32);
-		for (size_t i = 0; i < flip / 32; i++)
-			assert_int_equal(seen.samples[i].tid, 100 + i);
-		free(ring.bytes);
+		(void)decode();
+		assert_true(nr_samples >= flip / 32);
+		const char *found = text;
+		for (uint64_t i = 0; i < flip / 32; i++) {
+			char expected[64];
+			snprintf(expected, sizeof(expected), "clock 10/%u at %u, ",
+				 (unsigned)(100 + i), (unsigned)i);
+			assert_memory_equal(found, expected, strlen(expected));
+			found += strlen(expected);
+		}
 	}
 }
 

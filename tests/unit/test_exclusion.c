@@ -1,56 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The default exclusions: by place and program, and not by a name alone. */
 #define SET_UP begin
-#define TEAR_DOWN end
+#define TEAR_DOWN tear_down
 #include "../support/test.h"
 
 #include "task_table_words.h"
 
-static char explanation[NM_EXPLANATION_BYTES];
-
 static int begin(void **state)
 {
-	fake_asked.hangs = false;
 	fake_asked.late = 0;
 	fake_asked.program = 0;
 	return set_up(state);
-}
-
-static int end(void **state)
-{
-	fake_asked.hangs = false;
-	fake_asked.late = 0;
-	fake_asked.program = 0;
-	return tear_down(state);
-}
-
-static void configure(const char *text)
-{
-	struct nm_config_errors errors = {0};
-	struct nm_config *changed = NULL;
-	assert_int_equal(nm_config_parse("test", text, strlen(text), &errors, &changed), 0);
-	nm_tasks_configure(tasks, topology, changed);
-	nm_config_free(config);
-	config = changed;
-}
-
-static void include_command(const char *command)
-{
-	char text[128];
-	(void)snprintf(text, sizeof(text), "targets: { include = ( { command = \"%s\"; } ); };",
-		       command);
-	configure(text);
-}
-
-static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
-{
-	const struct nm_process *process = nm_tasks_process(tasks, pid);
-	assert_non_null(process);
-	assert_int_equal(process->eligibility, NM_ELIGIBILITY_DEFAULT);
-	assert_int_equal(process->exclusion, exclusion);
-	nm_tasks_explain(tasks, process, nm_tasks_refusal(tasks, process), explanation);
-	assert_non_null(strstr(explanation, "excluded by default: "));
-	assert_non_null(strstr(explanation, nm_exclusion_row(exclusion)->text));
 }
 
 /* ---- words ---- */
@@ -58,17 +18,26 @@ static void assert_default(uint32_t pid, enum nm_exclusion exclusion)
 NAMES(exclusion, {"host-init", NM_EXCLUSION_HOST_INIT}, {"user-manager", NM_EXCLUSION_USER_MANAGER},
       {"container-init", NM_EXCLUSION_CONTAINER_INIT}, {"before-exec", NM_EXCLUSION_BEFORE_EXEC})
 
+static const char *explain(uint32_t pid)
+{
+	static char text[NM_EXPLANATION_BYTES];
+	const struct nm_process *process = nm_tasks_process(tasks, pid);
+	nm_tasks_explain(tasks, process, nm_tasks_refusal(tasks, process), text);
+	return text;
+}
+
 /* excluded 100 container-init, and so explained */
 WORD(excluded)
 {
-	assert_default(U(0), (enum nm_exclusion)script_value(step, "exclusion", step->word[1]));
-}
-
-static const char *explain(uint32_t pid)
-{
-	const struct nm_process *process = nm_tasks_process(tasks, pid);
-	nm_tasks_explain(tasks, process, process->eligibility, explanation);
-	return explanation;
+	const struct nm_process *process = nm_tasks_process(tasks, U(0));
+	const enum nm_exclusion expected =
+		(enum nm_exclusion)script_value(step, "exclusion", step->word[1]);
+	const char *text = explain(U(0));
+	assert_int_equal(process->eligibility, NM_ELIGIBILITY_DEFAULT);
+	if (process->exclusion != expected || !strstr(text, "excluded by default: ") ||
+	    !strstr(text, nm_exclusion_row(process->exclusion)->text))
+		script_fail(step, "found %s: %s", script_show("exclusion", process->exclusion),
+			    text);
 }
 
 TEXT(explanation, explain(U(0)))
@@ -96,8 +65,6 @@ KNOB(late, fake_asked.late)
 KNOB(asked, fake_asked.tickets)
 KNOB(flags, fake_get(fake, U(0))->flags)
 NAMES(flags, {"before-exec", NM_PROC_BEFORE_EXEC})
-ACTION(only_include, include_command(step->word[0]))
-ACTION(include_all, configure("targets: { include = ( { cgroup = \"/\"; } ); };"))
 
 WORD(put_in)
 {
@@ -105,10 +72,12 @@ WORD(put_in)
 	(void)snprintf(thread->cgroup, sizeof(thread->cgroup), "%s", step->word[1]);
 }
 
+#define ONLY(command) "targets include = ( { command = \"" command "\" } )"
+
 /* ---- PID 1 ---- */
 
 SCRIPT(pid_1_of_the_host_is_never_managed,
-       "alone 1 0.9 12; excluded 1 host-init; only_include systemd; alone 1 0.9",
+       "alone 1 0.9 12; excluded 1 host-init; " ONLY("systemd") "; alone 1 0.9",
        "excluded 1 host-init; unmanaged 1")
 
 /* ---- containers ---- */
@@ -170,8 +139,14 @@ SCRIPT(what_a_user_runs_is_managed,
 /* ---- our own programs ---- */
 
 SCRIPT(our_own_programs_are_never_managed,
-       "only_include numa-migrctl; name 100 numa-migrctl; program /usr/bin/numa-migrctl",
+       ONLY("numa-migrctl") "; name 100 numa-migrctl; program /usr/bin/numa-migrctl",
        "run 0.5 12; eligibility 100 = self")
+
+/* A worker that begins has another name, as the program of the helper may. */
+SCRIPT(processes_of_our_units_are_never_managed,
+       "put_in 100 /system.slice/numa-migrd-worker@1.service",
+       "put_in 200 /system.slice/numa-migrd-helper.service; run 0.5 4; eligibility 100 = self",
+       "eligibility 200 = self")
 
 /* SECURITY: posing-manager */
 SCRIPT(a_program_with_our_name_is_managed,
@@ -208,9 +183,9 @@ SCRIPT(children_of_a_program_that_computes_are_managed,
 /* ---- the configuration ---- */
 
 SCRIPT(an_include_with_the_command_overrides,
-       "first tini /usr/bin/tini; include_all; run 0.5 4; excluded 100 container-init",
-       "only_include *; run 0.5 4; excluded 100 container-init; only_include tin*; run 0.5 4",
-       "managed 100")
+       "first tini /usr/bin/tini; targets include = ( { cgroup = \"/\" } ); run 0.5 4",
+       "excluded 100 container-init; " ONLY("*") "; run 0.5 4; excluded 100 container-init",
+       ONLY("tin*") "; run 0.5 4", "managed 100")
 
 /* SECURITY: posing-manager */
 SCRIPT(what_computes_is_asked_once,

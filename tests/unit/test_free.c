@@ -23,6 +23,11 @@ static const char *show_free(void)
 	return found;
 }
 
+static uint32_t main_thread_of(const struct nm_snapshot *snapshot, unsigned cpu, unsigned place)
+{
+	return snapshot->main_threads[snapshot->cpus[cpu].first_main_thread + place];
+}
+
 WORD(load)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -33,6 +38,10 @@ WORD(load)
 ACTION(home, machine_thread(machine, 10, (int)N(0), 1))
 KNOB(free_max, machine->config.rules.free_max)
 TEXT(free, show_free())
+QUANTITY(sibling_busy, take()->cpus[U(0)].sibling_busy)
+QUANTITY(capacity, nm_core_capacity(take(), machine->topology->usable))
+/* main_thread cpu4 1 = 2: the second thread whose main CPU it is */
+QUANTITY(main_thread, main_thread_of(take(), U(0), U(1)))
 QUANTITY(free_for_0, nm_snapshot_is_free_for(take(), (int)N(0), machine->masks[0]))
 
 /* The home CPU of a thread is not chosen while there is another one. */
@@ -74,5 +83,14 @@ SCRIPT(a_narrow_affinity_is_judged_by_its_cpus,
 SCRIPT(a_second_thread_follows_its_memory,
        "home 4; thread 20 cpu0 node1; load 0.55 0.45 1 1; free = .f..",
        "count = 1; migrates = 1; moved 0 = 1; cpu_to 0 = 5")
+
+/* Each is worth 0.25 cores at least: its part of the load that exceeds the cores. */
+SCRIPT(siblings_are_worth_what_is_used,
+       "capacity = 8; machine 2 4 2; load 1 1 1 1; set busy cpu0 = 1; capacity = 5",
+       "set busy cpu2 = 1; capacity = 6; sibling_busy cpu3 = 1; sibling_busy cpu2 = 0")
+
+SCRIPT(threads_are_listed_by_their_cpus,
+       "home 4; home 5; home 4; main_thread cpu4 0 = 0; main_thread cpu4 1 = 2",
+       "main_thread cpu5 0 = 1")
 
 RUN_TESTS()

@@ -7,10 +7,12 @@
 #include "ticks_words.h"
 
 static int refusal, switched;
+static unsigned requests;
 
 static int set_balancing(struct nm_platform *platform, int value)
 {
 	(void)platform;
+	requests++;
 	if (refusal)
 		return refusal;
 	switched = value;
@@ -41,6 +43,7 @@ static const char *log_with_commas(void)
 TEXT(logged, log_with_commas())
 KNOB(refusal, refusal)
 QUANTITY(switched, switched)
+QUANTITY(requests, requests)
 QUANTITY(unusable, service->machine.balancing_unusable)
 QUANTITY(lacks_accesses, nm_lacks_accesses(service))
 TEXT(line, service->reported.status)
@@ -65,10 +68,11 @@ SCRIPT(a_slow_helper_is_retried,
        "set refusal = ETIMEDOUT; " INJECT "unusable = 0; tick 1; switched = -1; set refusal = 0",
        "log ~ helper too slow, retrying in a minute; tick 1; switched = 1")
 
-/* A configured but refused injection shows no accesses. */
+/* A configured but refused injection shows no accesses, and is not requested again. */
 SCRIPT(a_refused_injection_means_no_sampling_source,
        "set refusal = EPERM; " INJECT "lacks_accesses = 1; line ~ Only first touches sampled: ",
-       "logged ~ , only first touches sampled; set refusal = 0; " INJECT "lacks_accesses = 0")
+       "logged ~ , only first touches sampled; keep n = requests; tick 3; requests = n",
+       "set refusal = 0; " INJECT "lacks_accesses = 0; tick 3; requests = n+4")
 
 /* The configuration of the helper may change, and it may exit, at any time. */
 SCRIPT(an_injection_that_ends_is_reported,

@@ -137,8 +137,6 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *address)
 
 #pragma GCC diagnostic pop
 
-#pragma GCC diagnostic pop
-
 /* Four nodes of two CPUs and 1 GiB in a ring. */
 static int set_up(void **state)
 {

@@ -1,186 +1,131 @@
 /* SPDX-License-Identifier: MIT */
 /* What --list-events prints. */
-#define SET_UP set_up
+#define SET_UP open_words
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
 #include <stdint.h>
 
-#include "../support/fake_perf.h"
-#include "../support/machine.h"
 #include "fixture.h"
-#include "sample/sample.h"
+#include "source_words.h"
 
-struct printed {
-	FILE *out;
-	char *text;
-	size_t size;
-	struct fake_perf *fake;
-	struct nm_config config;
-};
+/* ---- words ---- */
 
-static int set_up(void **state)
+static char text[65536];
+
+/* Runs `call` with the stream `out`. The text is its result and what it prints, with commas for
+ * semicolons, which end a step. */
+#define PRINTED(call)                                                                              \
+	({                                                                                         \
+		FILE *out = fmemopen(text, sizeof(text), "w");                                     \
+		assert_non_null(out);                                                              \
+		int result = call;                                                                 \
+		fprintf(out, "result %s", result < 0 ? strerrorname_np(-result) : "0");            \
+		fclose(out);                                                                       \
+		for (char *at = text; (at = strchr(at, ';'));)                                     \
+			*at = ',';                                                                 \
+		text;                                                                              \
+	})
+
+static int list_here(FILE *out)
 {
-	struct printed *p = calloc(1, sizeof(*p));
-
-	assert_non_null(p);
-	p->out = open_memstream(&p->text, &p->size);
-	p->fake = calloc(1, sizeof(*p->fake));
-	assert_non_null(p->out);
-	assert_non_null(p->fake);
-	p->fake->platform.ops = &fake_perf_ops;
-	*state = p;
+	nm_list_events_here(out, &f->fake->platform, &f->config);
 	return 0;
 }
 
-static int tear_down(void **state)
+static int list_json(FILE *out, bool may_try)
 {
-	struct printed *p = *state;
-
-	assert_int_equal(p->fake->open_count, 0);
-	fclose(p->out);
-	free(p->text);
-	free(p->fake);
-	free(p);
-	return 0;
+	return nm_list_events_json(out, &f->fake->platform, may_try ? f->topology : NULL,
+				   &f->config, may_try);
 }
 
-static bool output(struct printed *p, const char *words)
-{
-	fflush(p->out);
-	return strstr(p->text, words) != NULL;
-}
-
-TEST(an_entry_by_name)
-{
-	struct printed *p = *state;
-
-	assert_int_equal(nm_list_events_table(p->out, "spr"), 0);
-	assert_true(output(p, "Intel Sapphire Rapids"));
-	assert_true(output(p, "OCR:READS_TO_CORE_REMOTE_DRAM"));
-	assert_true(output(p, "0x730004477"));
-	assert_true(output(p, "raw value: libpfm4 encodes 0x3cd"));
-	assert_true(output(p, "Encoded by libpfm4: 9; by raw value: 1; not encoded: 0."));
-}
-
-TEST(an_unknown_name_shows_the_known)
-{
-	struct printed *p = *state;
-
-	assert_int_equal(nm_list_events_table(p->out, "z80"), -ENOENT);
-	assert_true(output(p, "zen5"));
-	assert_true(output(p, "snb_ep"));
-}
-
-TEST(events_of_this_machine)
-{
-	struct printed *p = *state;
-	struct nm_event_list *pebs = &p->fake->hardware[NM_MEMORY_PEBS];
-
-	pebs->table = p->fake->hardware[NM_MEMORY_NONE].table = "skx";
-	pebs->words[pebs->count++] =
-		(struct nm_event_word){.kind = NM_EVENT_MEMORY, .name = "LOADS", .precise = true};
-	pebs->words[pebs->count++] =
-		(struct nm_event_word){.kind = NM_EVENT_STORE, .name = "STORES"};
-	pebs->words[pebs->count++] = (struct nm_event_word){.kind = NM_EVENT_STORE,
-							    .name = "LATER",
-							    .unencoded = true,
-							    .remark = "event not found"};
-	p->fake->open_error[NM_EVENT_STORE] = -EACCES;
-	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "Entry of this CPU: skx"));
-	assert_true(output(p, "pmu: sampling.event is not set to a PMU with its terms"));
-	assert_true(output(p, "pebs: available"));
-	assert_true(output(p, "opens on CPU 0"));
-	assert_true(output(p, "Permission denied: CAP_PERFMON missing"));
-	assert_true(output(p, "libpfm4 does not encode it: event not found"));
-	assert_true(output(p, "the first of these sources that counts"));
-	assert_true(output(p, "ibs: not available"));
-	assert_true(output(p, "spe: not available: the kernel has no PMU arm_spe_0"));
-}
-
-/* For numa-migrctl doctor. */
-TEST(sources_are_listed_as_json)
-{
-	struct printed *p = *state;
-
-	p->fake->hardware[NM_MEMORY_PEBS] = (struct nm_event_list){
-		.table = "skx", .count = 1, .words = {{.kind = NM_EVENT_MEMORY, .name = "LOADS"}}};
-	assert_int_equal(nm_list_events_json(p->out, &p->fake->platform, NULL, &p->config, false),
-			 0);
-	assert_true(output(p, "\"sources\": [\n    \"pebs\"\n  ]"));
-	assert_true(output(p, "\"counters\": false"));
-	assert_false(output(p, "\"trial\""));
-}
-
-TEST(a_trial_that_is_refused_has_a_reason)
-{
-	struct printed *p = *state;
-	struct nm_topology *topology = machine_topology(2, 2);
-
-	assert_non_null(topology);
-	for (int kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
-		p->fake->open_error[kind] = -EACCES;
-	assert_int_equal(
-		nm_list_events_json(p->out, &p->fake->platform, topology, &p->config, true), 0);
-	assert_true(output(p, "\"errno\": 13"));
-	nm_topology_free(topology);
-}
-
-TEST(configuration_restrictions_are_reported)
-{
-	struct printed *p = *state;
-
-	p->config.sampling.source = NM_SOURCE_FAULTS;
-	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "none of these sources is tried"));
-	p->config.sampling.source = NM_SOURCE_IBS;
-	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "page faults replace it"));
-}
-
-TEST(a_misspelt_pmu)
-{
-	struct printed *p = *state;
-
-	strcpy(p->config.sampling.pmu, "numalab/x=1/");
-	p->fake->list_error[NM_MEMORY_PMU] = -EINVAL;
-	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "pmu numalab/x=1/: not usable: a term is not a format"));
-}
-
-TEST(a_misspelt_event)
+/* On a machine with the events of Skylake. */
+static int check(FILE *out)
 {
 	char root[FIXTURE_PATH / 2];
-	struct printed *p = *state;
-
-	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "event: sampling.event is not set to an event"));
-	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L9_MISS");
-	strcpy(p->config.sampling.event_place, "conf:7");
-	p->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
-	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(output(p, "event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU"));
-
 	fixture_make(root, sizeof(root));
-	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	fixture_file(root, "proc/cpuinfo",
 		     "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
-	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), -EINVAL);
-	assert_true(output(
-		p, "conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an "
-		   "event of this CPU that libpfm4 encodes (invalid event attribute); remove"));
-	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L3_MISS");
-	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
-	p->config.sampling.event[0] = '\0';
-	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
-	strcpy(p->config.sampling.pmu, "numalab/period=9/");
-	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
-	assert_true(output(p,
-			   "conf:7: warning: sampling.event: \"numalab/period=9/\" has no effect: "
-			   "this machine has no such PMU"));
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = nm_list_events_check(out, fd, &f->config);
 	close(fd);
 	fixture_remove(root);
+	return r;
 }
+
+TEXT(table, PRINTED(nm_list_events_table(out, step->word[0])))
+TEXT(here, PRINTED(list_here(out)))
+TEXT(json, PRINTED(list_json(out, false)))
+TEXT(trial, PRINTED(list_json(out, true)))
+TEXT(check, PRINTED(check(out)))
+
+/* hardware pebs loads LOADS: an event of a source; also "precise", or "unencoded" with a reason */
+WORD(hardware)
+{
+	struct nm_event_list *list = &f->fake->hardware[memory_of(step)];
+	const bool unencoded = step_has(step, "unencoded");
+	list->words[list->count] = (struct nm_event_word){
+		.kind = (enum nm_event_kind)script_value(step, "kind", step->word[1]),
+		.precise = step_has(step, "precise"),
+		.unencoded = unencoded,
+		.remark = unencoded ? "event not found" : NULL};
+	snprintf(list->words[list->count++].name, sizeof(list->words->name), "%s", step->word[2]);
+}
+
+ACTION(entry,
+       f->fake->hardware[NM_MEMORY_PEBS].table = f->fake->hardware[NM_MEMORY_NONE].table = "skx")
+ACTION(pmu, strcpy(f->config.sampling.pmu, step_rest(step)))
+
+/* event MEM_LOAD_RETIRED:L3_MISS: as in line 7 of the configuration */
+ACTION(event, strcpy(f->config.sampling.event, step_rest(step)),
+       strcpy(f->config.sampling.event_place, "conf:7"))
+
+/* ---- entries ---- */
+
+SCRIPT(an_entry_by_name, "table spr ~ Intel Sapphire Rapids",
+       "table spr ~ config1        each  event",
+       "table spr ~ OCR:READS_TO_CORE_REMOTE_DRAM; table spr ~ 0x730004477",
+       "table spr ~ raw value: libpfm4 encodes 0x3cd",
+       "table spr ~ Encoded by libpfm4: 9, by raw value: 1, not encoded: 0.",
+       "table spr ~ result 0")
+
+SCRIPT(an_unknown_name_shows_the_known,
+       "table z80 ~ zen5; table z80 ~ snb_ep; table z80 ~ result ENOENT")
+
+/* ---- this machine ---- */
+
+SCRIPT(events_of_this_machine,
+       "entry; hardware pebs loads LOADS precise; hardware pebs stores STORES",
+       "hardware pebs stores LATER unencoded; set open_error stores = EACCES",
+       "here ~ Entry of this CPU: skx",
+       "here ~ pmu: sampling.event is not set to a PMU with its terms; here ~ pebs: available",
+       "here ~ opens on CPU 0; here ~ Permission denied: CAP_PERFMON missing",
+       "here ~ libpfm4 does not encode it: event not found",
+       "here ~ the first of these sources that counts; here ~ ibs: not available",
+       "here ~ spe: not available: the kernel has no PMU arm_spe_0")
+
+/* For numa-migrctl doctor. */
+SCRIPT(sources_are_listed_as_json, "entry; hardware pebs loads LOADS; json ~ result 0",
+       "json ~ \"sources\": [\n    \"pebs\"\n  ]; json ~ \"counters\": false; json !~ \"trial\"")
+
+SCRIPT(a_trial_that_is_refused_has_a_reason,
+       "set open_error sideband = EACCES; trial ~ \"errno\": 13; trial ~ result 0")
+
+SCRIPT(configuration_restrictions_are_reported,
+       "set source = faults; here ~ none of these sources is tried",
+       "set source = ibs; here ~ page faults replace it")
+
+SCRIPT(a_misspelt_pmu, "pmu numalab/x=1/; set list_error pmu = EINVAL",
+       "here ~ pmu numalab/x=1/: not usable: a term is not a format")
+
+SCRIPT(a_misspelt_event, "here ~ event: sampling.event is not set to an event",
+       "event MEM_LOAD_RETIRED:L9_MISS; set list_error event = ENOPKG",
+       "here ~ event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU",
+       "check ~ conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an event of "
+       "this CPU that libpfm4 encodes (invalid event attribute), remove",
+       "check ~ result EINVAL; event MEM_LOAD_RETIRED:L3_MISS; check = result 0; event ",
+       "check = result 0; pmu numalab/period=9/; check ~ result 0",
+       "check ~ conf:7: warning: sampling.event: \"numalab/period=9/\" has no effect: this machine "
+       "has no such PMU")
 
 RUN_TESTS()

@@ -84,14 +84,7 @@ WORD(follow)
 }
 
 /* Two processes: 10 with threads 10 and 12, and 11. */
-static void follow_two(void)
-{
-	const struct thread threads[] = {{10, 10}, {11, 11}, {12, 10}};
-
-	follow(threads, 3);
-}
-
-ACTION(two, follow_two())
+ACTION(two, follow((const struct thread[]){{10, 10}, {11, 11}, {12, 10}}, 3))
 
 static const struct nm_page_touch *add(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
 {
@@ -149,6 +142,7 @@ static const struct nm_memory_process *process_of(const struct step *step)
 	return process;
 }
 
+static const struct nm_memory_process *processes;
 static const struct nm_memory_wanted *wanted;
 
 static size_t count_wanted(void)
@@ -170,6 +164,8 @@ static struct nm_affinity_counts affinity_counts(void)
 }
 
 QUANTITY(tracked, count_pages())
+QUANTITY(processes, nm_memory_processes(memory, &processes))
+QUANTITY(first_process, processes[0].pid)
 QUANTITY(known, nm_memory_process(memory, U(0)) != NULL)
 QUANTITY(threads, process_of(step)->threads)
 QUANTITY(owner, process_of(step)->owner)
@@ -186,17 +182,8 @@ QUANTITY(wanted_at, wanted[0].page.address - ADDRESS)
 
 /* ---- followed processes ---- */
 
-TEST(test_processes)
-{
-	const struct nm_memory_process *processes;
-
-	follow_two();
-	assert_int_equal(nm_memory_processes(memory, &processes), 2);
-	assert_int_equal(processes[0].pid, 10);
-	assert_int_equal(processes[0].threads, 2);
-	assert_true(processes[1].pid == 11 && processes[1].threads == 1);
-	assert_true(processes[0].owner && processes[0].owner != processes[1].owner);
-}
+SCRIPT(test_processes, "two; processes = 2; first_process = 10; threads 10 = 2; threads 11 = 1",
+       "owner 10 != 0; keep other = owner 10; owner 11 != 0; owner 11 != other")
 
 SCRIPT(test_only_the_managed_are_counted,
        "two; access 10 10 cpu0 0; access 99 99 cpu0 0; tracked = 1")
@@ -286,9 +273,8 @@ SCRIPT(test_wanted_is_bounded, "two; mapped 11 1; access_many; wanted = most")
 KNOB(page_min_accesses, config->rules.page_min_accesses)
 
 SCRIPT(test_rules_of_pages_are_reloaded,
-       "two; mapped 11 1; set page_min_accesses = 100; configure; access 11 11 cpu3 0 10; wanted = "
-       "0",
-       "set page_min_accesses = 0; configure; access 11 11 cpu3 0 10; wanted = 1")
+       "two; mapped 11 1; set page_min_accesses = 100; configure; access 11 11 cpu3 0 10",
+       "wanted = 0; set page_min_accesses = 0; configure; access 11 11 cpu3 0 10; wanted = 1")
 
 WORD(more_cpus)
 {
@@ -329,57 +315,41 @@ SCRIPT(test_home_as_the_kernel_answered,
 SCRIPT(test_huge_pages, "two; set page_bytes = 2M; access 11 11 cpu0 0; access 11 11 cpu0 16K",
        "access 11 11 cpu0 32K; access 11 11 cpu0 48K; tracked = 5")
 
-TEST(test_exclusivity)
-{
-	follow_two();
-	for (unsigned i = 0; i < 6; i++)
-		(void)add(11, 11, 3, ADDRESS);
-	(void)add(10, 10, 0, ADDRESS);
-	(void)add(10, 12, 2, ADDRESS);
-	for (unsigned i = 0; i < 10; i++)
-		nm_memory_update(memory);
-	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
-	assert_int_equal(sums.pages, 2);
-	assert_int_equal(sums.histogram[10], 1);
-	assert_int_equal(sums.histogram[5], 1);
-	assert_true(sums.accesses > 0 && sums.most < sums.accesses);
-}
+QUANTITY(exclusive, nm_memory_exclusivity(memory).histogram[U(0)])
+QUANTITY(pages, nm_memory_exclusivity(memory).pages)
+QUANTITY(sum, nm_memory_exclusivity(memory).accesses)
+QUANTITY(most, nm_memory_exclusivity(memory).most)
+
+SCRIPT(test_exclusivity, "two; access 11 11 cpu3 0 6; access 10 10 cpu0 0; access 10 12 cpu2 0",
+       "each 10: update",
+       "pages = 2; exclusive 10 = 1; exclusive 5 = 1; keep all = sum; most > 0; most < all")
 
 /* ---- threads that stay (profile "shipped") ---- */
-
-static hwloc_const_bitmap_t everywhere;
-
-/* Thread 11, which ran on this node (-1: on several), with this affinity. */
-static void follow_one(int node, bool assigned, hwloc_const_bitmap_t allowed)
-{
-	struct nm_snap_thread thread = {.tid = 11,
-					.pid = 11,
-					.start_ticks = 11,
-					.stats.main_cpu = node < 0 ? 0 : 2 * node,
-					.stats.main_node = node,
-					.assigned = assigned ? node : -1,
-					.allowed = allowed};
-	struct nm_snap_process process = {.pid = 11, .threads = 1};
-	struct nm_snapshot snapshot = {
-		.threads = &thread, .nr_threads = 1, .processes = &process, .nr_processes = 1};
-
-	nm_memory_follow(memory, &snapshot);
-}
 
 /* one node1 assigned, or one -1: thread 11, which ran on this node, or on several; it may run on
  * all CPUs, or is bound by its owner */
 WORD(one)
 {
 	const int node = (int)N(0);
-	follow_one(node, step_has(step, "assigned"),
-		   step_has(step, "bound") ? topology->nodes[node].cpus : everywhere);
+	struct nm_snap_thread thread = {
+		.tid = 11,
+		.pid = 11,
+		.start_ticks = 11,
+		.stats.main_cpu = node < 0 ? 0 : 2 * node,
+		.stats.main_node = node,
+		.assigned = step_has(step, "assigned") ? node : -1,
+		.allowed = step_has(step, "bound") ? topology->nodes[node].cpus : topology->online};
+	struct nm_snap_process process = {.pid = 11, .threads = 1};
+	nm_memory_follow(memory, &(struct nm_snapshot){.threads = &thread,
+						       .nr_threads = 1,
+						       .processes = &process,
+						       .nr_processes = 1});
 }
 
 WORD(shipped)
 {
 	config->rules.paper = false;
 	nm_memory_configure(memory, config);
-	everywhere = topology->online;
 }
 
 SCRIPT(test_a_thread_settles_after_three_intervals, "shipped; one node1; mapped 11 1",

@@ -14,11 +14,9 @@
  *     Ten busy threads for each CPU, IDLE of them of SCHED_IDLE; prints how long the moves keep the
  *     loop of the service.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "../support/test.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -266,11 +264,17 @@ static uint32_t move_until_answer(uint32_t tid, struct nm_source *source)
 	return read_answer();
 }
 
-static void a_thread_that_reads_its_affinity(void **state)
+/* Returns the number of the thread that obeys; skips on a machine of one CPU. */
+static uint32_t begin(void **state)
 {
 	if (*state)
 		skip();
-	uint32_t tid = live_start(obey);
+	return live_start(obey);
+}
+
+TEST(a_thread_that_reads_its_affinity)
+{
+	uint32_t tid = begin(state);
 	give('r');
 	uint32_t narrow = move_until_answer(tid, NULL);
 	print_counts("reading its affinity");
@@ -292,11 +296,9 @@ static struct nm_source *open_records(void)
 	return source;
 }
 
-static void programs_that_count_their_cpus(void **state)
+TEST(programs_that_count_their_cpus)
 {
-	if (*state)
-		skip();
-	uint32_t tid = live_start(obey);
+	uint32_t tid = begin(state);
 	nm_auto(nm_source_freep) struct nm_source *source = moves_children ? open_records() : NULL;
 	give('e');
 	uint32_t others = move_until_answer(tid, source);
@@ -309,12 +311,10 @@ static void programs_that_count_their_cpus(void **state)
 	assert_int_equal(order('e'), 0);
 }
 
-static void deadline_is_granted_after_the_move(void **state)
+TEST(deadline_is_granted_after_the_move)
 {
-	if (*state)
-		skip();
 	struct nm_proc_stat stat;
-	uint32_t tid = live_start(obey);
+	uint32_t tid = begin(state);
 	uint32_t error = order('d');
 	if (error) {
 		print_message("SCHED_DEADLINE: %s: skipped\n", strerror((int)error));
@@ -332,11 +332,9 @@ static void deadline_is_granted_after_the_move(void **state)
 	assert_mask(tid, original);
 }
 
-static void a_thread_that_copies_the_affinity_of_the_leader(void **state)
+TEST(a_thread_that_copies_the_affinity_of_the_leader)
 {
-	if (*state)
-		skip();
-	(void)live_start(obey);
+	(void)begin(state);
 	for (unsigned i = 0; i < 10; i++) {
 		assert_true(move_to((uint32_t)victim, i % 2));
 		wait_for_window();
@@ -351,15 +349,13 @@ static int compare_times(const void *left, const void *right)
 }
 
 /* Each of the threads is moved once a second, as long as the readings take. */
-static void busy_threads_on_full_cpus(void **state)
+TEST(busy_threads_on_full_cpus)
 {
-	if (*state)
-		skip();
 	uint32_t *tids = calloc(nr_busy, sizeof(*tids));
 	uint64_t *took_ns = calloc((size_t)readings_s * nr_busy, sizeof(*took_ns));
 	size_t count = 0;
 	assert_true(tids && took_ns);
-	(void)live_start(obey);
+	(void)begin(state);
 	give('b');
 	for (unsigned i = 0; i < nr_busy; i++)
 		tids[i] = read_answer();
@@ -385,43 +381,37 @@ static void busy_threads_on_full_cpus(void **state)
 	free(took_ns);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+/* Runs one test, and measures as the service works: a move per second. */
+static void measure(const char *test)
+{
+	pause_ns = NM_NSEC_PER_SEC;
+	interval_ns = INTERVAL_NS;
+	cmocka_set_test_filter(test);
+}
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest readings[] = {TEST(a_thread_that_reads_its_affinity)};
-	const struct CMUnitTest counts[] = {TEST(programs_that_count_their_cpus)};
-	const struct CMUnitTest load[] = {TEST(busy_threads_on_full_cpus)};
-	const struct CMUnitTest tests[] = {
-		TEST(a_thread_that_reads_its_affinity),
-		TEST(programs_that_count_their_cpus),
-		TEST(deadline_is_granted_after_the_move),
-		TEST(a_thread_that_copies_the_affinity_of_the_leader),
-		TEST(busy_threads_on_full_cpus),
-	};
-	if (argc > 1) {
-		pause_ns = NM_NSEC_PER_SEC;
-		interval_ns = INTERVAL_NS;
-	}
-	if (argc == 3 && strcmp(argv[1], "readings") == 0) {
+	const char *mode = argc > 1 ? argv[1] : "";
+	if (argc == 3 && strcmp(mode, "readings") == 0) {
+		measure("a_thread_that_reads_its_affinity");
 		readings_s = (unsigned)atoi(argv[2]);
 		narrow_most = 1000;
-		return cmocka_run_group_tests(readings, NULL, NULL);
-	}
-	if (argc > 5 && strcmp(argv[1], "count") == 0) {
+	} else if (argc > 5 && strcmp(mode, "count") == 0) {
+		measure("programs_that_count_their_cpus");
 		times = (unsigned)atoi(argv[2]);
 		computes = strcmp(argv[3], "computes") == 0;
 		apart_ms = (unsigned)atoi(argv[4]);
 		command = argv + 5;
 		narrow_most = 1;
 		moves_children = true;
-		return cmocka_run_group_tests(counts, NULL, NULL);
-	}
-	if (argc == 4 && strcmp(argv[1], "load") == 0) {
+	} else if (argc == 4 && strcmp(mode, "load") == 0) {
+		measure("busy_threads_on_full_cpus");
 		readings_s = (unsigned)atoi(argv[2]);
 		nr_busy = 10 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 		nr_idle = (unsigned)atoi(argv[3]);
-		return cmocka_run_group_tests(load, NULL, NULL);
+	} else if (argc > 1) {
+		fprintf(stderr, "usage: see the beginning of the source\n");
+		return 64;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_REGISTERED(NULL, NULL);
 }

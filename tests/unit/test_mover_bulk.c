@@ -404,39 +404,31 @@ SCRIPT(no_call_exceeds_the_rate,
 
 /* ---- memory beside it ---- */
 
-/* The first 100 pages move; 20 pages behind them do not, for this reason, or are not described. */
-TEST(memory_that_stays_does_not_hold_the_rest)
+/* stay rw-s default file=/x: so are 20 pages behind the first 100; without words they are not
+ * described */
+WORD(stay)
 {
-	static const struct {
-		const char *name, *mode, *words;
-		unsigned stayed; /* although they were to move */
-	} rows[] = {
-		{"merged or split meanwhile", "rw-p", NULL},
-		{"bound", "rw-p", "bind:0 anon=20 N0=20"},
-		{"shared", "rw-s", "default file=/x dirty=20 N0=20"},
-		{"from an empty pool", "rw-p", "default huge anon=20 N0=20", 20},
-	};
+	struct memory *memory = mover_test->memory;
 	const uint64_t middle = FAKE_BASE + 100 * FAKE_SMALL;
-
-	EACH_ROW(row, rows)
-	{
-		struct memory *memory = mover_test->memory;
-		memset(memory->node, 0, sizeof(memory->node));
-		snprintf(memory->maps, FAKE_TEXT,
-			 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n%" PRIx64 "-%" PRIx64
-			 " %s 00000000 00:00 0 \n"
-			 "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0\n",
-			 FAKE_BASE, middle, middle, FAKE_BASE + 120 * FAKE_SMALL, row->mode);
-		snprintf(memory->numa_maps, FAKE_TEXT,
-			 "%" PRIx64 " default anon=100 N0=100 kernelpagesize_kB=4\n%" PRIx64
-			 " %s kernelpagesize_kB=4\n",
-			 FAKE_BASE, row->words ? middle : middle + FAKE_SMALL,
-			 row->words ? row->words : "default");
-		char line[64];
-		snprintf(line, sizeof(line), "migrate moved 100 stayed %u", row->stayed);
-		script_run_line(1, line);
-	}
+	const bool described = step->count > 1;
+	memset(memory->node, 0, sizeof(memory->node));
+	snprintf(memory->maps, FAKE_TEXT,
+		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n%" PRIx64 "-%" PRIx64
+		 " %s 00000000 00:00 0 \n"
+		 "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0\n",
+		 FAKE_BASE, middle, middle, FAKE_BASE + 120 * FAKE_SMALL, step->word[0]);
+	snprintf(memory->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default anon=100 N0=100 kernelpagesize_kB=4\n%" PRIx64
+		 " %s kernelpagesize_kB=4\n",
+		 FAKE_BASE, described ? middle : middle + FAKE_SMALL,
+		 described ? strstr(step->text, step->word[1]) : "default");
 }
+
+/* Merged or split meanwhile, bound, shared, and from an empty pool: these were to move. */
+SCRIPT(memory_that_stays_does_not_hold_the_rest, "stay rw-p; migrate moved 100",
+       "stay rw-p bind:0 anon=20 N0=20; migrate moved 100",
+       "stay rw-s default file=/x dirty=20 N0=20; migrate moved 100",
+       "stay rw-p default huge anon=20 N0=20; migrate moved 100 stayed 20")
 
 WORD(bind_more)
 {
@@ -474,28 +466,13 @@ SCRIPT(others_go_on_while_a_worker_is_at_work, "set where_error = EINPROGRESS; b
        "bulk B; set pid B = 43; submit B; collect B; error B = ESRCH; set where_error = 0",
        "until_done A 500; error A = 0")
 
-/* A turn of reading is followed by a pause of the same length, for any number of turns. */
-TEST(long_mappings_take_twice_their_time)
-{
-	struct test *test = mover_test;
-	struct nm_page_batch *batch = fake_batch(0), *done;
-	uint64_t begun_ns = test->fake->now_ns;
+QUANTITY(now_ns, mover_test->fake->now_ns)
 
-	batch->bulk = true;
-	batch->to = 1;
-	test->memory->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
-	start(test);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	while (!(done = fake_done(test->mover))) {
-		fake_work(test->memory, test->mover);
-		test->fake->now_ns += NM_NSEC_PER_MSEC;
-	}
-	assert_ptr_equal(done, batch);
-	assert_int_equal(batch->moved, FAKE_PAGES);
-	assert_true(test->memory->reads >= 4);
-	assert_true(test->fake->now_ns - begun_ns <= test->memory->reads * 45 * NM_NSEC_PER_MSEC);
-	nm_page_batch_free(batch);
-}
+/* A turn of reading, which is longer than pages.maps_budget_ms, is followed by a pause of the same
+ * length, for any number of turns. */
+SCRIPT(long_mappings_take_twice_their_time,
+       "set read_ns = 20e6; keep begun = now_ns; bulk A; submit A; until_done A 1; moved A = 8192",
+       "reads >= 4; keep n = reads; keep most = n*45e6; now_ns <= begun+most")
 
 SCRIPT(a_waiting_batch_is_dropped,
        "set maps_error = EAGAIN; bulk A; submit A; drop bulk; collect A; error A = ECANCELED")

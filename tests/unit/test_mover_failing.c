@@ -15,8 +15,6 @@
 #define CALLS_MOST 40U /* of a kind in one life; each of them fails in turn */
 #define ERRORS 9U
 
-enum call { OPEN_DIRECTORY, MAPPINGS_READ, UNITS_MOVE, RANGES_MOVE, CALLS };
-
 enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
 
 static const char *const outcomes[] = {
@@ -30,108 +28,55 @@ static const char *const outcomes[] = {
 #define MAY_NOT_MOVE (MAY(ALL_MOVED) | MAY(NONE_MOVED) | MAY(WAITS))
 
 static const struct expectation {
+	enum fake_op call;
 	const char *name, *what;
 	unsigned once, lasting; /* MAY() */
 	int errors[ERRORS + 1]; /* ends with 0 */
 } expectations[] = {
-	[OPEN_DIRECTORY] = {"open_directory (mover)",
-			    "opens the directory of the process",
-			    MAY_NOT_MOVE | MAY(SOME_MOVED),
-			    MAY_NOT_MOVE | MAY(SOME_MOVED),
-			    {ENOENT, EACCES, EMFILE, ENOMEM}},
-	[MAPPINGS_READ] = {"mappings_read (mover)",
-			   "reads a part of maps and numa_maps",
-			   MAY_NOT_MOVE,
-			   MAY(NONE_MOVED) | MAY(WAITS),
-			   {ESRCH, EACCES, EPERM, EIO, ENOMEM, EAGAIN, ESTALE, ETIMEDOUT,
-			    EALREADY}},
-	[UNITS_MOVE] = {"units_move (mover)",
-			"queries the nodes of pages, migrates them, and queries what became of it",
-			MAY_NOT_MOVE | MAY(SOME_MOVED),
-			MAY(NONE_MOVED) | MAY(WAITS),
-			{ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, EPROTO, ETIMEDOUT, EALREADY,
-			 ECANCELED}},
-	[RANGES_MOVE] = {"ranges_move (mover)",
-			 "searches the pages of a process, and migrates them",
-			 MAY_NOT_MOVE | MAY(SOME_MOVED),
-			 MAY(NONE_MOVED) | MAY(WAITS),
-			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, EPROTO, ETIMEDOUT, EALREADY,
-			  ECANCELED}},
+	{FAKE_OPEN,
+	 "open_directory (mover)",
+	 "opens the directory of the process",
+	 MAY_NOT_MOVE | MAY(SOME_MOVED),
+	 MAY_NOT_MOVE | MAY(SOME_MOVED),
+	 {ENOENT, EACCES, EMFILE, ENOMEM}},
+	{FAKE_MAPPINGS,
+	 "mappings_read (mover)",
+	 "reads a part of maps and numa_maps",
+	 MAY_NOT_MOVE,
+	 MAY(NONE_MOVED) | MAY(WAITS),
+	 {ESRCH, EACCES, EPERM, EIO, ENOMEM, EAGAIN, ESTALE, ETIMEDOUT, EALREADY}},
+	{FAKE_UNITS,
+	 "units_move (mover)",
+	 "queries the nodes of pages, migrates them, and queries what became of it",
+	 MAY_NOT_MOVE | MAY(SOME_MOVED),
+	 MAY(NONE_MOVED) | MAY(WAITS),
+	 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, EPROTO, ETIMEDOUT, EALREADY, ECANCELED}},
+	{FAKE_RANGES,
+	 "ranges_move (mover)",
+	 "searches the pages of a process, and migrates them",
+	 MAY_NOT_MOVE | MAY(SOME_MOVED),
+	 MAY(NONE_MOVED) | MAY(WAITS),
+	 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, EPROTO, ETIMEDOUT, EALREADY, ECANCELED}},
 };
 
-/* ---- a mover whose calls fail ---- */
-
-static struct failing {
-	const struct nm_platform_ops *below;
-	unsigned calls[CALLS];
-	enum call call;
+/* One life: the batch, and the call that fails. */
+static struct life {
+	bool whole;    /* its batch is of a whole process, not of pages */
+	bool deferred; /* successful calls are answered asynchronously */
+	enum fake_op call;
 	unsigned fail_at; /* 0: none */
 	int error;
 	bool lasting;
-	bool deferred; /* successful calls are answered asynchronously */
-	enum batch_kind {
-		STEPS,
-		WHOLE,
-		KINDS
-	} kind; /* kind of batch: of pages, or of a whole process */
-} failing;
+} life;
 
-static int check_call(enum call call)
-{
-	unsigned number = ++failing.calls[call];
-	if (call != failing.call || failing.fail_at == 0 || number < failing.fail_at ||
-	    (number > failing.fail_at && !failing.lasting))
-		return 0;
-	return -failing.error;
-}
-
-static int open_directory(struct nm_platform *platform, int directory, const char *path)
-{
-	int r = check_call(OPEN_DIRECTORY);
-	return r < 0 ? r : failing.below->open_directory(platform, directory, path);
-}
-
-static int mappings_read(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			 const struct nm_mappings_order *order, struct nm_mappings_piece *ret,
-			 uint64_t *ret_held_ns)
-{
-	int r = check_call(MAPPINGS_READ);
-	return r < 0 ? r
-		     : failing.below->mappings_read(platform, tid, start_ticks, order, ret,
-						    ret_held_ns);
-}
-
-static int units_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		      const struct nm_units_order *order, struct nm_units_moved *ret)
-{
-	int r = check_call(UNITS_MOVE);
-	return r < 0 ? r : failing.below->units_move(platform, tid, start_ticks, order, ret);
-}
-
-static int ranges_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		       const struct nm_ranges_order *order, struct nm_ranges_moved *ret)
-{
-	int r = check_call(RANGES_MOVE);
-	return r < 0 ? r : failing.below->ranges_move(platform, tid, start_ticks, order, ret);
-}
-
-static void wrap(struct test *test, struct nm_platform_ops *ops)
-{
-	failing.below = test->fake->platform.ops;
-	*ops = *failing.below;
-	ops->open_directory = open_directory;
-	ops->mappings_read = mappings_read;
-	ops->units_move = units_move;
-	ops->ranges_move = ranges_move;
-	test->fake->platform.ops = ops;
-}
+static unsigned calls[FAKE_OPS]; /* of each kind, in the last life */
 
 /* ---- lives ---- */
 
 static struct nm_page_batch *make_batch(void)
 {
-	struct nm_page_batch *batch = fake_batch(failing.kind ? 0 : PAGES);
-	batch->bulk = failing.kind != STEPS;
+	struct nm_page_batch *batch = fake_batch(life.whole ? 0 : PAGES);
+	batch->bulk = life.whole;
 	batch->to = 1;
 	return batch;
 }
@@ -158,7 +103,7 @@ static struct nm_page_batch *wait_for(struct test *test)
 
 static enum outcome outcome_of(const struct nm_page_batch *batch)
 {
-	unsigned moved = failing.kind ? (unsigned)batch->moved : 0;
+	unsigned moved = life.whole ? (unsigned)batch->moved : 0;
 	for (size_t i = 0; i < batch->count; i++)
 		moved += batch->steps[i].fate == NM_PAGE_FATE_MOVED;
 	if (moved == PAGES)
@@ -171,8 +116,8 @@ static enum outcome outcome_of(const struct nm_page_batch *batch)
 /* The pages are where the batch reports them, and a dropped batch has an error. */
 static void assert_batch_matches_pages(const struct test *test, const struct nm_page_batch *batch)
 {
-	bool failed = batch->error < 0 || failing.kind != STEPS;
-	if (failing.kind)
+	bool failed = batch->error < 0 || life.whole;
+	if (life.whole)
 		assert_int_equal(batch->moved, pages_on_target(test));
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
@@ -187,7 +132,6 @@ static void assert_batch_matches_pages(const struct test *test, const struct nm_
 /* Retries as the daemon does, for a limited time. */
 static enum outcome live(void)
 {
-	struct nm_platform_ops ops;
 	void *state = NULL;
 	assert_int_equal(set_up(&state), 0);
 	struct test *test = state;
@@ -196,21 +140,24 @@ static enum outcome live(void)
 	test->memory->found_most = PAGES / 3; /* several searches */
 	snprintf(test->memory->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default anon=500 N0=%u kernelpagesize_kB=4\n", FAKE_BASE, 1U << 20);
-	wrap(test, &ops);
-	memset(failing.calls, 0, sizeof(failing.calls));
+	memset(test->fake->calls, 0, sizeof(test->fake->calls));
+	if (life.fail_at)
+		fake_fail(test->fake, life.call, life.fail_at, life.lasting ? UINT_MAX : 1,
+			  life.error);
 	start(test);
-	test->memory->deferred = failing.deferred;
+	test->memory->deferred = life.deferred;
 	enum outcome outcome = WAITS;
 	for (unsigned tries = 0; tries < 20 && outcome == WAITS; tries++) {
 		assert_int_equal(nm_mover_submit(test->mover, make_batch()), 0);
 		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = wait_for(test);
-		assert_true(batch || failing.kind);
+		assert_true(batch || life.whole);
 		if (!batch) /* it waits in the mover */
 			break;
 		assert_batch_matches_pages(test, batch);
 		outcome = outcome_of(batch);
 		test->fake->now_ns += NM_NSEC_PER_SEC;
 	}
+	memcpy(calls, test->fake->calls, sizeof(calls));
 	assert_int_equal(tear_down(&state), 0);
 	return outcome;
 }
@@ -224,59 +171,44 @@ static unsigned allowed(const struct expectation *expected, bool lasting, unsign
 	return expected->once | expected->lasting | MAY(SOME_MOVED);
 }
 
-static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
+static void try_call(const struct expectation *expected, int error, bool lasting, unsigned fail_at)
 {
-	const struct expectation *expected = &expectations[call];
-	failing.call = call;
-	failing.fail_at = fail_at;
-	failing.error = expected->errors[k];
-	failing.lasting = lasting;
-	enum outcome outcome = live();
+	life = (struct life){life.whole, life.deferred, expected->call, fail_at, error, lasting};
+	const enum outcome outcome = live();
 	if (!(allowed(expected, lasting, fail_at) & MAY(outcome)))
 		fail_msg("%s%s, call %u%s, %s: %s", expected->name,
-			 failing.kind ? " of a whole process" : "", fail_at,
-			 lasting ? " from then on" : "", strerrorname_np(failing.error),
-			 outcomes[outcome]);
+			 life.whole ? " of a whole process" : "", fail_at,
+			 lasting ? " from then on" : "", strerrorname_np(error), outcomes[outcome]);
 }
 
-/* Returns true if the kind of batch uses the call. */
-static bool is_used(enum batch_kind kind, enum call call)
+/* Returns true if the batch uses the call. */
+static bool is_used(enum fake_op call)
 {
-	if (call == UNITS_MOVE || call == RANGES_MOVE)
-		return call == (kind == WHOLE ? RANGES_MOVE : UNITS_MOVE);
-	return true;
+	return call != (life.whole ? FAKE_UNITS : FAKE_RANGES);
 }
 
-static void try_each(enum batch_kind kind)
+static void try_each(bool whole, bool deferred)
 {
-	unsigned calls[CALLS];
-	failing.fail_at = 0;
-	failing.kind = kind;
+	unsigned count[FAKE_OPS];
+	life = (struct life){.whole = whole, .deferred = deferred};
 	assert_int_equal(live(), ALL_MOVED);
-	memcpy(calls, failing.calls, sizeof(calls));
-	for (enum call call = 0; call < CALLS; call++) {
-		assert_int_equal(calls[call] > 0, is_used(kind, call));
-		assert_true(calls[call] < CALLS_MOST);
-		for (unsigned k = 0; expectations[call].errors[k]; k++)
-			for (unsigned at = 1; at <= calls[call]; at++) {
-				try_call(call, k, false, at);
-				try_call(call, k, true, at);
+	memcpy(count, calls, sizeof(count));
+	EACH_ROW(row, expectations)
+	{
+		CHECK(row, (count[row->call] > 0) == is_used(row->call));
+		CHECK(row, count[row->call] < CALLS_MOST);
+		for (unsigned k = 0; row->errors[k]; k++)
+			for (unsigned at = 1; at <= count[row->call]; at++) {
+				try_call(row, row->errors[k], false, at);
+				try_call(row, row->errors[k], true, at);
 			}
 	}
 }
 
-static void try_all(void)
-{
-	for (enum batch_kind kind = STEPS; kind < KINDS; kind++)
-		for (unsigned i = 0; i < 2; i++) {
-			failing.deferred = i > 0;
-			try_each(kind);
-		}
-}
-
 TEST(only_failures_are_reported)
 {
-	try_all();
+	for (unsigned i = 0; i < 4; i++)
+		try_each(i / 2, i % 2);
 }
 
 /* ---- the document ---- */
@@ -304,8 +236,8 @@ static void print_row(FILE *out, const struct expectation *of)
 static void print_document(FILE *out)
 {
 	fputs(title, out);
-	for (enum call call = 0; call < CALLS; call++)
-		print_row(out, &expectations[call]);
+	EACH_ROW(row, expectations)
+	print_row(out, row);
 }
 
 TEST(each_operation_has_its_row)

@@ -82,6 +82,8 @@ NAMES(by, {"product", NM_PERFORMANCE_PRODUCT},
       {"product-instructions", NM_PERFORMANCE_PRODUCT_INSTRUCTIONS},
       {"operations", NM_PERFORMANCE_OPERATIONS}, {"instructions", NM_PERFORMANCE_INSTRUCTIONS},
       {"intensity", NM_PERFORMANCE_INTENSITY}, {"latency", NM_PERFORMANCE_LATENCY})
+KNOB(policy, machine->config.threads.policy)
+NAMES(policy, {"balance", NM_POLICY_BALANCE})
 KNOB(to_node, machine->topology->distance[U(0)]) /* from node 0 */
 KNOB(fresh_samples, machine->sampled[U(0)].stats.fresh_samples)
 KNOB(recent_samples, machine->sampled[U(0)].stats.recent_latency_samples)
@@ -124,6 +126,11 @@ SCRIPT(locality_depends_on_distance,
 SCRIPT(locality_is_of_the_interval,
        "without instructions; touch 0 node0 300; set fresh_samples 0 = 10",
        "fresh 0 node0 0; fresh 0 node1 10; p 0 = 0.5; set fresh_samples 0 = 9; p 0 = 0.8")
+
+/* Threads may wait for CPUs, so that their share of one is equally important. */
+SCRIPT(balancing_judges_locality_and_run_time,
+       "without instructions; touch 0 node0 300; set run_share 0 = 0.5; p 0 = 0.8",
+       "set policy = balance; p 0 = 0.4")
 
 SCRIPT(l_is_unavailable_without_latencies,
        "latency 0 nan 0 20 0; by_locality = 1; set by = operations; p 0 = 300; by_locality = 0")

@@ -2,6 +2,7 @@
 #include "../support/test.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -11,18 +12,6 @@
 #include "fake_platform.h"
 #include "fixture.h"
 #include "numa-migrd/proc.h"
-
-#define TAIL                                                                                       \
-	" R 17 18 19 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 366302 2400256 300 "                    \
-	"18446744073709551615 "                                                                    \
-	"1 2 140735000000000 4 5 6 7 8 9 10 11 12 17 5 99 1 0 0 0 0 0 0 0 0 0 0 0\n"
-
-static void parse_named(const char *name, struct nm_proc_stat *ret)
-{
-	char text[512];
-	snprintf(text, sizeof(text), "4711 (%s)" TAIL, name);
-	assert_int_equal(nm_proc_parse_stat(text, ret), 0);
-}
 
 TEST(kernels_before_6_1_are_too_old)
 {
@@ -37,50 +26,96 @@ TEST(kernels_before_6_1_are_too_old)
 	CHECK(row, nm_kernel_is_too_old(row->name) == row->too_old);
 }
 
-TEST(test_stat)
+/* ---- texts ---- */
+
+/* Each prints what is read from a text, or "error". */
+static char printed[512];
+
+#define PRINT(...) (snprintf(printed, sizeof(printed), __VA_ARGS__), printed)
+
+static const char *print_stat(const char *text)
 {
 	struct nm_proc_stat stat;
-	parse_named("prog", &stat);
-	assert_string_equal(stat.comm, "prog");
-	assert_int_equal(stat.state, 'R');
-	assert_int_equal(stat.ppid, 17);
-	assert_int_equal(stat.session, 19);
-	assert_int_equal(stat.flags, 4194560);
-	assert_int_equal(stat.start_ticks, 366302);
-	assert_int_equal(stat.processor, 5);
-	assert_int_equal(stat.policy, SCHED_FIFO);
+	if (nm_proc_parse_stat(text, &stat) < 0)
+		return "error";
+	return PRINT("%u (%s) %c %u %u %u %" PRIu64 " %d %u %" PRIu64 " %" PRIu64 " %d %d %u",
+		     stat.tid, stat.comm, stat.state, stat.ppid, stat.session, stat.flags,
+		     stat.ran_ticks, stat.nice, stat.nr_threads, stat.start_ticks, stat.rss_pages,
+		     stat.is_leader, stat.processor, stat.policy);
+}
+
+/* Its number, the one in its namespace; hugetlb, pinned and shared bytes; excluded nodes. */
+static const char *print_status(const char *text)
+{
+	struct nm_proc_status status = {.ns_pid = 3};
+	if (nm_proc_parse_status(text, &status) < 0)
+		return status.ns_pid == 3 ? "error" : "error, changed";
+	return PRINT("%u %u %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIx64, status.tgid,
+		     status.ns_pid, status.hugetlb_bytes, status.pinned_bytes,
+		     (int64_t)status.shared_bytes, status.excluded_mems);
+}
+
+static const char *print_cgroup(const char *text)
+{
+	const char *path;
+	size_t length;
+	int r = nm_proc_parse_cgroup(text, &path, &length);
+	return r == -ENODATA ? "error" : PRINT("%.*s", (int)length, path);
+}
+
+/* Busy and all times of three CPUs, which were 7 and 8. */
+static const char *print_cpu_times(const char *text)
+{
+	struct nm_cpu_times of[3] = {{7, 8}, {7, 8}, {7, 8}};
+	if (nm_proc_parse_cpu_times(text, of, 3) < 0)
+		return "error";
+	return PRINT("%d/%d %d/%d %d/%d", (int)of[0].busy, (int)of[0].total, (int)of[1].busy,
+		     (int)of[1].total, (int)of[2].busy, (int)of[2].total);
+}
+
+static void check_text(const char *(*print)(const char *text), const char *text,
+		       const char *expected)
+{
+	const char *found = print(text);
+	if (strcmp(found, expected) != 0)
+		fail_msg("\"%s\": \"%s\" instead of \"%s\"", text, found, expected);
+}
+
+#define STAT(name, exit_signal)                                                                    \
+	"4711 (" name ") R 17 18 19 0 -1 4194560 1 2 3 4 5 6 7 8 20 -4 3 0 366302 2400256 300 "    \
+	"18446744073709551615 1 2 140735000000000 4 5 6 7 8 9 10 11 12 " exit_signal               \
+	" 5 99 1 0 0 0 0 0 0 0 0 0 0 0\n"
+#define READ(name, leader) "4711 (" name ") R 17 19 4194560 11 -4 3 366302 300 " leader " 5 1"
+#define NAMED(name) check_text(print_stat, STAT(name, "17"), READ(name, "1"))
+#define K20 "kkkkkkkkkkkkkkkkkkkk"
+
+/* Names of kernel threads may be long: they are truncated to the field. */
+TEST(test_stat)
+{
+	NAMED("prog");
+	check_text(print_stat, STAT("prog", "-1"), READ("prog", "0"));
+	check_text(print_stat, STAT(K20 K20 K20 K20, "17"), READ(K20 K20 K20 "kkk", "1"));
+	check_text(print_stat, ")(", "error");
 }
 
 /* SECURITY: stat-fields */
 TEST(test_stat_hostile_names)
 {
-	static const char *const names[] = {
-		") R 1", "(", ")", "))))", "", " ", "a\nb", "x) S 1 1 1 (y", "\xff\xfe", "%s%n",
-	};
-	struct nm_proc_stat stat;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
-		parse_named(names[i], &stat);
-		assert_string_equal(stat.comm, names[i]);
-		assert_int_equal(stat.ppid, 17);
-		assert_int_equal(stat.start_ticks, 366302);
-	}
-}
-
-/* Names of kernel threads may be long: they are truncated to the field. */
-TEST(test_stat_long_name)
-{
-	char name[200];
-	struct nm_proc_stat stat;
-	memset(name, 'k', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	parse_named(name, &stat);
-	assert_int_equal(strlen(stat.comm), sizeof(stat.comm) - 1);
-	assert_int_equal(stat.policy, SCHED_FIFO);
+	NAMED(") R 1");
+	NAMED("(");
+	NAMED(")");
+	NAMED("))))");
+	NAMED("");
+	NAMED(" ");
+	NAMED("a\nb");
+	NAMED("x) S 1 1 1 (y");
+	NAMED("\xff\xfe");
+	NAMED("%s%n");
 }
 
 TEST(test_stat_truncated)
 {
-	static const char whole[] = "4711 (prog)" TAIL;
+	static const char whole[] = STAT("prog", "17");
 	struct nm_proc_stat stat = {.ppid = 99};
 	size_t needed = (size_t)(strstr(whole, " 99 1 0") - whole) + strlen(" 99 1");
 	for (size_t length = 0; length < needed; length++) {
@@ -89,85 +124,44 @@ TEST(test_stat_truncated)
 		free(text);
 	}
 	assert_int_equal(stat.ppid, 99);
-	assert_int_equal(nm_proc_parse_stat(")(", &stat), -EINVAL);
 }
 
+/* An old kernel has neither namespaces nor cpusets; a list of nodes may be empty. Memory that is
+ * pinned, shared, or a file beyond the size of a program cannot follow its threads. */
 TEST(test_status)
 {
-	struct nm_proc_status status;
-	assert_int_equal(
-		nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nNSpid:\t12\t3\t1\n", &status),
-		0);
-	assert_int_equal(status.tgid, 12);
-	assert_int_equal(status.ns_pid, 1);
-}
-
-TEST(test_status_of_hugetlb)
-{
-	struct nm_proc_status status;
-	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nHugetlbPages:\t 4194304 kB\n", &status),
-			 0);
-	assert_true(status.hugetlb_bytes == UINT64_C(4194304) * 1024);
-}
-
-/* Memory that cannot follow its threads. */
-TEST(test_status_movability)
-{
-	struct nm_proc_status status;
-	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\nVmLck:\t 8 kB\nVmPin:\t 4 kB\n"
-					      "Mems_allowed:\t1\nMems_allowed_list:\t0-2,5,70\n",
-					      &status),
-			 0);
-	assert_int_equal(status.pinned_bytes, 12 * 1024);
-	assert_true(status.excluded_mems == ~UINT64_C(0x27));
-	/* Kernels without cpusets, and a line that is not a list. */
-	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\n", &status), 0);
-	assert_true(status.pinned_bytes == 0 && status.excluded_mems == 0);
-	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\nMems_allowed_list:\t\n", &status),
-			 0);
-	assert_true(status.excluded_mems == 0);
-}
-
-TEST(test_status_incomplete)
-{
-	struct nm_proc_status status = {.ns_pid = 3};
-	assert_int_equal(nm_proc_parse_status("Uid:\t5\n", &status), -EINVAL);
-	assert_int_equal(nm_proc_parse_status("", &status), -EINVAL);
-	assert_int_equal(nm_proc_parse_status("Tgid:\tx\nUid:\t5\n", &status), -EINVAL);
-	assert_int_equal(status.ns_pid, 3);
-	/* An old kernel has no namespaces. */
-	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\t0\t0\t0\n", &status), 0);
-	assert_int_equal(status.ns_pid, 0);
+	static const char *const rows[][2] = {
+		{"Name:\tTgid:\\n7\nTgid:\t12\nNSpid:\t12\t3\t1\n", "12 1 0 0 -1 0"},
+		{"Tgid:\t2\nUid:\t0\t0\t0\t0\n", "2 0 0 0 -1 0"},
+		{"Tgid:\t2\nHugetlbPages:\t 4194304 kB\n", "2 0 4294967296 0 -1 0"},
+		{"Tgid:\t2\nVmLck:\t 8 kB\nVmPin:\t 4 kB\n", "2 0 0 12288 -1 0"},
+		{"Tgid:\t2\nRssFile:\t65540 kB\nRssShmem:\t 4 kB\n", "2 0 0 0 8192 0"},
+		{"Tgid:\t2\nMems_allowed:\t1\nMems_allowed_list:\t0-2,5,70\n",
+		 "2 0 0 0 -1 ffffffffffffffd8"},
+		{"Tgid:\t2\nMems_allowed_list:\t\n", "2 0 0 0 -1 0"},
+		{"Uid:\t5\n", "error"},
+		{"", "error"},
+		{"Tgid:\tx\nUid:\t5\n", "error"},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(rows); i++)
+		check_text(print_status, rows[i][0], rows[i][1]);
 }
 
 TEST(test_cgroup)
 {
-	const char *path;
-	size_t length;
-	assert_int_equal(nm_proc_parse_cgroup("9:cpu:/0::/no\n0::/a b/c.service\n", &path, &length),
-			 0);
-	assert_int_equal(length, strlen("/a b/c.service"));
-	assert_memory_equal(path, "/a b/c.service", length);
-	assert_int_equal(nm_proc_parse_cgroup("0::/end", &path, &length), 0);
-	assert_int_equal(length, 4);
-	assert_int_equal(nm_proc_parse_cgroup("9:cpu:/\n", &path, &length), -ENODATA);
-	assert_int_equal(nm_proc_parse_cgroup("", &path, &length), -ENODATA);
+	check_text(print_cgroup, "9:cpu:/0::/no\n0::/a b/c.service\n", "/a b/c.service");
+	check_text(print_cgroup, "0::/end", "/end");
+	check_text(print_cgroup, "9:cpu:/\n", "error");
+	check_text(print_cgroup, "", "error");
 }
 
 TEST(test_cpu_times)
 {
-	struct nm_cpu_times times[3] = {{7, 8}, {7, 8}, {7, 8}};
-	assert_int_equal(nm_proc_parse_cpu_times("cpu  1 1 1 1 1 1 1 1\n"
-						 "cpu0 10 20 30 400 50 6 7 8 9 10\n"
-						 "cpu2 1 2 3 4\ncpu9 1 1 1 1 1 1 1 1\nintr 5\n",
-						 times, 3),
-			 0);
-	assert_int_equal(times[0].total, 531);
-	assert_int_equal(times[0].busy, 81);
-	assert_int_equal(times[1].busy, 7);
-	assert_int_equal(times[2].total, 10);
-	assert_int_equal(times[2].busy, 6);
-	assert_int_equal(nm_proc_parse_cpu_times("intr 5\n", times, 3), -EINVAL);
+	check_text(print_cpu_times,
+		   "cpu  1 1 1 1 1 1 1 1\ncpu0 10 20 30 400 50 6 7 8 9 10\ncpu2 1 2 3 4\n"
+		   "cpu9 1 1 1 1 1 1 1 1\nintr 5\n",
+		   "81/531 7/8 6/10");
+	check_text(print_cpu_times, "intr 5\n", "error");
 }
 
 TEST(test_process_gone_before_its_read)

@@ -88,6 +88,7 @@ ACTION(place, nm_regions_set_placed(regions, U(0), (int)N(1), 7))
 KNOB(page_bytes, page_bytes)
 KNOB(page_min_accesses, config->rules.page_min_accesses)
 QUANTITY(count, nm_regions_count(regions))
+QUANTITY(whole, at(U(0)).whole)
 
 /* "0-4 node1 8 0.75, 4-8": MiB; the node of most accesses, all accesses and the share of the node;
  * "on 3", if it was placed there. */
@@ -139,16 +140,10 @@ SCRIPT(test_halves_of_different_nodes_split,
        "map 0 8M; touch 1M node1 8; touch 5M node2 7; adapt; count = 1; touch 5M node2 1; adapt",
        "regions = 0-4 node1 8 1, 4-8 node2 8 1")
 
-TEST(test_halves_of_one_node_stay)
-{
-	set_range(0, 8 * MIB);
-	touch(1 * MIB, 1, 80);
-	touch(5 * MIB, 1, 40);
-	touch(5 * MIB, 2, 30); /* in total, 80 % are of node 1 */
-	adapt();
-	assert_int_equal(nm_regions_count(regions), 1);
-	assert_false(at(0).whole);
-}
+/* In total, 80 % are of node 1. */
+SCRIPT(test_halves_of_one_node_stay,
+       "map 0 8M; touch 1M node1 80; touch 5M node1 40; touch 5M node2 30; adapt; count = 1",
+       "whole 0 = 0")
 
 /* Threads of all nodes use blocks in turn: both halves look the same. */
 TEST(test_mixed_ranges_split)
@@ -315,7 +310,7 @@ TEST(test_small_mappings_take_no_place)
 
 /* ---- deciding ---- */
 
-/* Of a range whose halves have the same accesses, mostly from node 3. */
+/* Of a range with accesses mostly from node 3. */
 TEST(test_targets)
 {
 	static const struct {
@@ -324,6 +319,8 @@ TEST(test_targets)
 		uint64_t bytes;
 		double imbalance;
 		int expected;
+		double by_halves; /* 0: both are alike */
+		bool divisible;
 	} rows[] = {
 		{"exclusive", 16, 0.8, 2 * MIB, 0, 3},
 		{"few samples", 15.9, 1, 2 * MIB, 0, NM_REGION_NOWHERE},
@@ -334,37 +331,24 @@ TEST(test_targets)
 		{"balanced", 16, 0.25, 2 * MIB, 0.35, NM_REGION_NOWHERE},
 		{"unknown balance", 16, 0.25, 2 * MIB, NAN, NM_REGION_NOWHERE},
 		{"of all nodes, few samples", 15, 0.25, 2 * MIB, 0.36, NM_REGION_NOWHERE},
+		{"perhaps divided", 99, 0.25, 2 * MIB, 9, NM_REGION_NOWHERE, 0.45, true},
+		{"halves differ", 99, 0.25, 2 * MIB, 9, NM_REGION_EVERYWHERE, 0.45},
+		{"halves differ more", 99, 0.25, 2 * MIB, 9, NM_REGION_NOWHERE, 0.46},
+		{"unknown halves", 99, 0.25, 2 * MIB, 9, NM_REGION_NOWHERE, NAN},
 	};
 	EACH_ROW(row, rows)
 	{
-		const struct nm_region region = {.start = BASE,
-						 .end = BASE + row->bytes,
-						 .samples = row->samples,
-						 .exclusivity = row->exclusivity,
-						 .node = 3,
-						 .placed = NM_REGION_NOWHERE,
-						 .whole = true,
-						 .by_halves = row->exclusivity};
+		const struct nm_region region = {
+			.start = BASE,
+			.end = BASE + row->bytes,
+			.samples = row->samples,
+			.exclusivity = row->exclusivity,
+			.node = 3,
+			.placed = NM_REGION_NOWHERE,
+			.whole = !row->divisible,
+			.by_halves = row->by_halves != 0 ? row->by_halves : row->exclusivity};
 		CHECK(row, nm_region_target(&region, 4, row->imbalance, config) == row->expected);
 	}
-}
-
-TEST(test_possibly_divided_ranges_are_not_interleaved)
-{
-	struct nm_region region = {.start = BASE,
-				   .end = BASE + 2 * MIB,
-				   .samples = 99,
-				   .exclusivity = 0.25,
-				   .node = 3,
-				   .by_halves = 0.45};
-
-	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
-	region.whole = true;
-	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_EVERYWHERE);
-	region.by_halves = 0.46;
-	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
-	region.by_halves = (double)NAN;
-	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
 }
 
 /* 8 MiB: its second half may be another node's, and is split off if it is. */

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The physics of the model: invariants of any placement.
- *
- *	machine ring-4x10; regular 2 2; odd	a built-in machine, or nodes and CPUs
- *	program stream 10			of a user of its own, with ten threads
- *	set giga = 20; set placement = direct	of the program and the user added last
- *	begin 4; begin 4 balancing		a model with this seed, from the start
- *	steps 50; finish
- *	bind 0-7 node2				threads, through the ops, as any program would
- *	mark; local_share > 0.5			accesses since then
- */
-#define SET_UP set_up
-#define TEAR_DOWN tear_down
+/* The physics of the model: invariants of any placement. */
+#define SET_UP open_model
+#define TEAR_DOWN close_model
 #include "../support/test.h"
 
 #include <stdint.h>
@@ -20,132 +10,8 @@
 #include <stdio.h>
 
 #include "../support/live_calls.h"
-#include "../support/script.h"
 #include "platform/page_jobs.h"
-#include "sim_fixture.h"
-
-#include "../model/model.h"
-
-static struct nm_sim_machine *machine;
-static struct nm_sim_workload workload;
-static struct nm_sim_options options;
-static struct nm_sim *sim;
-static struct nm_sim_figures marked;
-static unsigned nodes_seen; /* on which threads have run, as bits */
-static bool ran_without;    /* on a CPU without a node */
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-	sim = NULL;
-	machine = NULL;
-	workload = (struct nm_sim_workload){0};
-	options = (struct nm_sim_options){0};
-	return 0;
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	machine = machine_named("ring-4x10");
-	return 0;
-}
-
-/* Instead of the one before, with all that was on it. */
-static void replace_machine(struct nm_sim_machine *by)
-{
-	(void)tear_down(NULL);
-	machine = by;
-}
-
-__attribute__((format(printf, 1, 2))) static void run_line(const char *format, ...)
-{
-	char line[400];
-	va_list arguments;
-	va_start(arguments, format);
-	(void)vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	script_run_line(1, line);
-}
-
-/* ---- words ---- */
-
-static struct nm_sim_user *user(void)
-{
-	return &workload.users[workload.nr_users - 1];
-}
-
-static struct nm_sim_program *program(void)
-{
-	return &user()->programs[0];
-}
-
-static struct nm_sim_machine *regular(unsigned nodes, unsigned cpus)
-{
-	struct nm_sim_machine *ret = NULL;
-	assert_int_equal(nm_sim_machine_regular(nodes, cpus, &ret), 0);
-	return ret;
-}
-
-/* Four nodes of two CPUs, the last two CPUs without a node; nodes 1 and 3 are memory-only. */
-static struct nm_sim_machine *odd_machine(void)
-{
-	struct nm_sim_machine *ret = regular(4, 8);
-	struct nm_topology *topology = ret->topology;
-	for (unsigned node = 1; node < 4; node += 2) {
-		hwloc_bitmap_zero(topology->nodes[node].cpus);
-		topology->nodes[node].nearest_with_cpus = (int)node - 1;
-	}
-	topology->cpus[2].node = topology->cpus[3].node = 0;
-	hwloc_bitmap_set_range(topology->nodes[0].cpus, 2, 3);
-	topology->cpus[6].node = topology->cpus[7].node = -1;
-	topology->cpus[6].cache = topology->cpus[7].cache = topology->cpus[5].cache;
-	return ret;
-}
-
-static int start_model(const struct step *step)
-{
-	nm_sim_free(NM_TAKE(sim));
-	options.seed = U(0);
-	options.numa_balancing = step_has(step, "balancing");
-	marked = (struct nm_sim_figures){0};
-	nodes_seen = 0;
-	ran_without = false;
-	return nm_sim_new(machine, &workload, &options, &sim);
-}
-
-WORD(begin)
-{
-	int r = start_model(step);
-	if (r < 0)
-		script_fail(step, "found %s", script_show("error", r));
-}
-
-WORD(finish)
-{
-	for (steps(sim, 1); !nm_sim_is_finished(sim); steps(sim, 1))
-		for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
-			const struct nm_sim_thread_view view = nm_sim_thread(sim, i);
-			nodes_seen |= 1U << view.node;
-			ran_without |= machine->topology->cpus[view.cpu].node < 0;
-		}
-}
-
-WORD(bind)
-{
-	for (unsigned i = U(0); i <= U(1); i++)
-		bind(sim, machine, nm_sim_thread(sim, i).tid, U(2));
-}
-
-WORD(on_node)
-{
-	for (unsigned i = U(0); i <= U(1); i++)
-		if (nm_sim_thread(sim, i).node != (int)U(2))
-			script_fail(step, "thread %u is on node %d", i, nm_sim_thread(sim, i).node);
-}
+#include "sim_words.h"
 
 WORD(exchange_cpus)
 {
@@ -161,22 +27,9 @@ WORD(one_core)
 	hwloc_bitmap_set(machine->topology->nodes[0].cpus, 32);
 }
 
-static double sum_threads(double (*of)(struct nm_sim_thread_view view))
-{
-	double sum = 0;
-	for (size_t i = 0; i < nm_sim_nr_threads(sim); i++)
-		sum += of(nm_sim_thread(sim, i));
-	return sum;
-}
-
 static double rate_of(struct nm_sim_thread_view view)
 {
 	return view.bytes_per_ns;
-}
-
-static double work_of(struct nm_sim_thread_view view)
-{
-	return view.done_giga;
 }
 
 /* The shares of a thread's accesses, by node, are 1 in sum. */
@@ -186,12 +39,6 @@ static double unserved_of(struct nm_sim_thread_view view)
 	for (unsigned k = 0; k < machine->topology->nr_nodes; k++)
 		sum += view.mix[k];
 	return fabs(1 - sum);
-}
-
-static double local_share(void)
-{
-	const struct nm_sim_figures now = nm_sim_figures(sim);
-	return (now.local_accesses - marked.local_accesses) / (now.accesses - marked.accesses);
 }
 
 /* Returns the time of a single thread on `node` with its memory on node `memory`. */
@@ -205,45 +52,18 @@ static double time_of(const char *name, unsigned node, unsigned memory)
 	return nm_sim_figures(sim).time_s;
 }
 
-ACTION(machine, replace_machine(machine_named(step->word[0])))
-ACTION(regular, replace_machine(regular(U(0), U(1))))
-ACTION(odd, replace_machine(odd_machine()))
-ACTION(offline, hwloc_bitmap_zero(machine->topology->online))
-ACTION(program, add_program(&workload, step->word[0], U(step->nr_numbers - 1)))
-ACTION(steps, steps(sim, U(0)))
-ACTION(mark, marked = nm_sim_figures(sim))
-KNOB(giga, program()->phases[0].giga)
-KNOB(misses, program()->phases[0].misses_per_kilo)
-KNOB(shared_part, program()->phases[0].shared_part)
-KNOB(private_part, program()->phases[0].private_part)
-KNOB(footprint_mb, program()->footprint_mb)
-KNOB(touch, program()->touch)
-NAMES(touch, {"master", NM_SIM_TOUCH_MASTER})
-KNOB(placement, user()->placement)
-NAMES(placement, {"system", NM_SIM_PLACE_SYSTEM}, {"interleave", NM_SIM_PLACE_INTERLEAVE},
-      {"oracle", NM_SIM_PLACE_ORACLE}, {"direct", NM_SIM_PLACE_DIRECT})
-KNOB(memory, user()->node)
 KNOB(node_bytes, machine->topology->nodes[U(0)].memory_bytes)
 KNOB(wander_per_s, options.wander_per_s)
 KNOB(unobserved, options.unobserved)
 QUANTITY(start, start_model(step))
 QUANTITY(time, time_of(step->word[0], U(step->nr_numbers - 2), U(step->nr_numbers - 1)))
-QUANTITY(time_s, nm_sim_figures(sim).time_s)
-QUANTITY(accesses, nm_sim_figures(sim).accesses)
-QUANTITY(moves, nm_sim_figures(sim).moves)
 QUANTITY(most_node_use, nm_sim_figures(sim).most_node_use)
 QUANTITY(most_link_use, nm_sim_figures(sim).most_link_use)
-QUANTITY(programs_ended, nm_sim_figures(sim).programs_ended)
-QUANTITY(pages_balanced, nm_sim_figures(sim).pages_balanced)
-QUANTITY(local_share, local_share())
-QUANTITY(nodes_seen, nodes_seen)
-QUANTITY(ran_without, ran_without)
 QUANTITY(bytes_per_ns, sum_threads(rate_of))
-QUANTITY(done_giga, sum_threads(work_of))
 QUANTITY(unserved, sum_threads(unserved_of))
 QUANTITY(bandwidth, machine->node_bytes_per_ns[U(0)])
 QUANTITY(at_memory, nm_sim_thread(sim, U(0)).mix[nm_sim_thread(sim, U(0)).node])
-QUANTITY(node, nm_sim_thread(sim, U(0)).node)
+QUANTITY(rate, nm_sim_thread(sim, U(0)).bytes_per_ns)
 QUANTITY(passes, sim->processes[0]->passes)
 QUANTITY(pass_s, sim->processes[0]->pass_s)
 
@@ -297,6 +117,12 @@ TEST(test_bandwidth_is_never_exceeded)
 SCRIPT(test_bandwidth_is_used,
        "program stream 10; set misses = 100; set placement = direct; set memory = node1; begin 1",
        "steps 50; keep full = bandwidth node1; bytes_per_ns > full*0.9")
+
+/* Below the limit, too, a controller in use lets a thread wait. */
+SCRIPT(test_a_busy_controller_is_waited_for,
+       "program table 1; set giga = 1e5; set placement = direct; set memory = node1; begin 1",
+       "steps 50; keep alone = rate 0; program stream 3; set giga = 1e5; set placement = direct",
+       "set memory = node1; begin 1; steps 50; most_node_use < 0.9; rate 0 < alone*0.95")
 
 #define SERVED(by)                                                                                 \
 	"machine ring-4x10; program stencil 13; keep own = private_part; set shared_part = 0.3; "  \

@@ -206,6 +206,18 @@ TEST(both_areas_wrap)
 	assert_int_equal(f->counts.corrupt, 0);
 }
 
+/* With records of 40 bytes, and one of 16 that does not matter. */
+WORD(fill)
+{
+	while (f->ring.head - f->tail < RING_BYTES - 16)
+		record_switch(&f->ring, false, 10, 11, 1000);
+	record_header(&f->ring, PERF_RECORD_THROTTLE, 0, 16);
+	record_put_u64(&f->ring, 0);
+	assert_int_equal(f->ring.head - f->tail, RING_BYTES);
+}
+
+SCRIPT(a_full_ring_is_read, "fill; seen = none; corrupt = 0; load 1; piece 1 2000; seen = 11")
+
 /* The driver pads with zeros up to an alignment, and those belong to no piece. */
 SCRIPT(pieces_need_not_touch,
        "in 10 11 1000; load 1; piece 1 2000; pad 192; load 2; piece 1 3000; piece 0 3001",

@@ -4,13 +4,11 @@
 #define TEAR_DOWN tear_down
 #include "../support/test.h"
 
-#include "../support/interval.h"
-#include "../support/script.h"
 #include "../support/sharing.h"
 #include "numa-migrd/base.h"
 #include "policy/judge.h"
+#include "snapshot_words.h"
 
-static struct machine *machine;
 static struct nm_affinity *affinity;
 static struct nm_verifier *verifier;
 static struct nm_verdicts verdicts;
@@ -18,8 +16,7 @@ static struct nm_verdicts verdicts;
 /* Four nodes of two CPUs; threads 0 and 1, which share, were moved from nodes 0 and 1 to 2. */
 static int set_up(void **state)
 {
-	(void)state;
-	machine = machine_new(4, 2);
+	(void)open_snapshot(state);
 	machine_thread(machine, 10, 4, -1);
 	machine_thread(machine, 10, 5, -1);
 	machine_thread(machine, 10, 0, -1);
@@ -30,13 +27,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	nm_verdicts_clear(&verdicts);
 	nm_verifier_free(verifier);
 	nm_affinity_free(affinity);
 	affinity = NULL;
-	machine_free(machine);
-	return 0;
+	return close_snapshot(state);
 }
 
 /* ---- words ---- */
@@ -87,9 +82,6 @@ WORD(latency)
 		machine_perform(machine, i, NAN, NAN, NAN, N(i));
 }
 
-ACTION(touch, machine_touch(machine, U(0), U(1), N(2)))
-ACTION(run_on, machine_run_on(machine, U(0), (int)N(1)))
-
 /* The verdicts of the next interval: "7 neutral, 8 improved". */
 static const char *judge_next(void)
 {
@@ -98,9 +90,8 @@ static const char *judge_next(void)
 	static char text[200];
 	size_t length = 0;
 	machine->interval++;
-	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_verdicts_clear(&verdicts);
-	const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
+	const struct nm_verifier_input input = {take(), NULL, &machine->config, affinity};
 	nm_verifier_judge(verifier, &input, &verdicts);
 	for (size_t i = 0; i < verdicts.count; i++) {
 		assert_int_equal(verdicts.items[i].policy, NM_POLICY_KMAF);
@@ -210,16 +201,15 @@ TEST(costs_are_the_sum_over_all_partners)
 			add(NM_DECISION_MIGRATE, i, thread, 2 * (int)thread, 0);
 		}
 		machine->interval += NM_VERDICT_INTERVALS;
-		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-		const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
+		const struct nm_verifier_input input = {take(), NULL, &machine->config, affinity};
 		nm_verifier_judge(verifier, &input, &verdicts);
 		assert_true(verdicts.count > 0);
 		for (size_t i = 0; i < verdicts.count; i++) {
 			const struct nm_verdict *verdict = &verdicts.items[i];
 			uint32_t tid = verdict->threads[0].tid;
-			assert_true(verdict->cost_after == cost_on(snapshot, tid, 2));
+			assert_true(verdict->cost_after == cost_on(taken, tid, 2));
 			assert_true(verdict->cost_before ==
-				    cost_on(snapshot, tid, verdict->threads[0].node_from));
+				    cost_on(taken, tid, verdict->threads[0].node_from));
 		}
 		assert_int_equal(tear_down(state), 0);
 		assert_int_equal(set_up(state), 0);

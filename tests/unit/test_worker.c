@@ -18,62 +18,11 @@
 #include "../../src/platform/worker/query.h"
 #include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_memory.h"
-#include "../support/script.h"
 #include "fixture.h"
 #include "numa-migrd/proc.h"
-#include "worker_fixture.h"
-
-static struct fixture *f;
-
-static int open_fixture(void **state)
-{
-	int r = set_up(state);
-	f = *state;
-	return r;
-}
+#include "worker_words.h"
 
 /* ---- words ---- */
-
-/* client long: with a deadline that is not missed, or short */
-ACTION(client, open_client(f, step_has(step, "short") ? SHORT_NS : LONG_NS))
-ACTION(answers, require_answers(f))
-
-static const char *which(const struct step *step, unsigned place)
-{
-	if (place >= step->count)
-		script_fail(step, "word %u is missing", place + 1);
-	return step->word[place];
-}
-
-static enum nm_worker_caller caller_of(const struct step *step)
-{
-	return strcmp(which(step, 0), "loop") == 0 ? NM_WORKER_LOOP : NM_WORKER_MOVER;
-}
-
-static pid_t pid_of(const struct step *step)
-{
-	const char *process = which(step, 1);
-	return strcmp(process, "self") == 0    ? getpid()
-	       : strcmp(process, "other") == 0 ? f->other
-					       : INT32_MAX;
-}
-
-static int asked_node;
-
-/* where loop self: of this process, of the other one, or of none; "node" is the answer */
-QUANTITY(where, where(f, caller_of(step), pid_of(step), &asked_node))
-QUANTITY(node, asked_node)
-QUANTITY(workers, workers())
-QUANTITY(stuck, nm_worker_client_counts(f->client).stuck)
-QUANTITY(given_up, nm_worker_client_counts(f->client).given_up)
-ACTION(await_stuck, await_stuck(f, U(0)))
-
-static pid_t stopped;
-
-/* The next answer of the last worker never arrives, until it continues or is killed. */
-ACTION(stop, stopped = stop_worker())
-ACTION(continue_it, assert_int_equal(kill(stopped, SIGCONT), 0))
-ACTION(kill_it, assert_int_equal(kill(stopped, SIGKILL), 0))
 
 WORD(await_kill)
 {

@@ -2,10 +2,9 @@
 /*
  * Unresponsive processes are known to the next client and after a restart.
  *
- *	client; miss			a client; one whose worker is stopped in a call about this
- *process where loop self = EALREADY	asks about this process, or the other one save = 0; load =
- *0; restart	the list of unresponsive processes; both, and a new client platform; ask other;
- *advance	a platform; a query; the loop, when its descriptor is readable
+ *	save = 0; load = 0; restart	the list of unresponsive processes; both, and a new client
+ *	platform; ask other; advance	a platform; a query; the loop, when its descriptor is
+ *readable
  */
 #define SET_UP set_up_memory
 #define TEAR_DOWN tear_down_memory
@@ -16,27 +15,23 @@
 
 #include <sys/stat.h>
 
-#include "../support/script.h"
 #include "fixture.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 #include "platform/maps.h"
-#include "worker_fixture.h"
+#include "worker_words.h"
 
 #define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
 #define READABLE_MS 20000 /* within the deadline of a call, or longer on a busy machine */
 
-static struct fixture *f;
 static char root[FIXTURE_PATH];
 static int directory;
-static pid_t stopped;
 static struct nm_platform *platform;
 static uint64_t queries[2]; /* the other process, this one */
 
 static int set_up_memory(void **state)
 {
-	int r = set_up(state);
-	f = *state;
+	int r = open_fixture(state);
 	fixture_make(root, sizeof(root));
 	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	nm_unresponsive_list_new(&f->memory);
@@ -45,9 +40,6 @@ static int set_up_memory(void **state)
 
 static int tear_down_memory(void **state)
 {
-	if (stopped)
-		(void)kill(stopped, SIGKILL);
-	stopped = 0;
 	nm_platform_free(NM_TAKE(platform));
 	close(directory);
 	fixture_remove(root);
@@ -82,40 +74,12 @@ static int save(void)
 	return nm_unresponsive_list_save(f->memory, directory, BOOT);
 }
 
-static pid_t pid_of(const struct step *step)
-{
-	return step_has(step, "other") ? f->other : getpid();
-}
-
-static int ask(const struct step *step)
-{
-	return where(f, step_has(step, "loop") ? NM_WORKER_LOOP : NM_WORKER_MOVER, pid_of(step),
-		     NULL);
-}
-
-/* This process has not answered a worker, which is stuck now. */
-WORD(miss)
-{
-	open_client(f, SHORT_NS);
-	require_answers(f);
-	stopped = stop_worker();
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
-}
-
 WORD(restart)
 {
 	assert_int_equal(save(), 0);
 	assert_int_equal(load(BOOT), 0);
 }
 
-ACTION(client, open_client(f, LONG_NS))
-ACTION(answers, require_answers_of(f, pid_of(step)))
-ACTION(continue_it, assert_int_equal(kill(stopped, SIGCONT), 0); stopped = 0)
-ACTION(kill_it, assert_int_equal(kill(stopped, SIGKILL), 0); stopped = 0)
-ACTION(await_stuck, await_stuck(f, U(0)))
-QUANTITY(where, ask(step))
-QUANTITY(stuck, nm_worker_client_counts(f->client).stuck)
-QUANTITY(given_up, nm_worker_client_counts(f->client).given_up)
 QUANTITY(save, save())
 QUANTITY(load, load(step_has(step, "another-boot") ? "another" : BOOT))
 QUANTITY(has_file, faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0) == 0)
@@ -123,19 +87,22 @@ TEXT(file, fixture_read(root, NM_WORKER_MEMORY_NAME))
 
 /* ---- what is remembered ---- */
 
+/* This process has not answered a worker, which is stuck now. */
+#define MISS "client short; answers; stop; where loop self = ETIMEDOUT; "
+
 /* SECURITY: held-lock */
 SCRIPT(a_new_client_knows_unresponsive_processes,
-       "miss; client; stuck = 1; given_up = 1; where loop other = EALREADY; continue_it",
+       MISS "client; stuck = 1; given_up = 1; where loop other = EALREADY; continue_it",
        "await_stuck 0; where loop other = 0; where mover self = EALREADY")
 
 /* SECURITY: held-lock */
 SCRIPT(a_restart_keeps_unresponsive_processes,
-       "miss; restart; stuck = 1; where loop other = EALREADY; restart; stuck = 1; kill_it",
+       MISS "restart; stuck = 1; where loop other = EALREADY; restart; stuck = 1; kill_it",
        "await_stuck 0; where loop other = 0; where loop self = EALREADY; restart; stuck = 0",
        "where loop self = EALREADY")
 
 SCRIPT(records_of_another_boot_are_dropped,
-       "miss; save = 0; load another-boot = 0; stuck = 0; where loop self = 0")
+       MISS "save = 0; load another-boot = 0; stuck = 0; where loop self = 0; kill_it")
 
 SCRIPT(no_file_is_kept_if_all_processes_answer, "client; answers; restart; has_file = 0")
 
@@ -145,7 +112,8 @@ ACTION(unblock,
 				unlinkat(directory, NM_WORKER_MEMORY_NAME ".new", AT_REMOVEDIR),
 			0))
 
-SCRIPT(failed_writes_are_retried, "miss; block; save < 0; unblock; save = 0; file ~ \nprocess ")
+SCRIPT(failed_writes_are_retried,
+       MISS "block; save < 0; unblock; save = 0; file ~ \nprocess ; kill_it")
 
 /* A suspension that is longer than possible is ignored. */
 WORD(damage)
@@ -246,7 +214,6 @@ WORD(slow_platform)
 ACTION(platform, open_platform("/", NM_WORKER_BUILT))
 ACTION(ask, query(step, NM_MEMORY_QUERY_WHERE))
 ACTION(go, fixture_file(root, "go", ""))
-ACTION(stop, stopped = stop_worker())
 ACTION(late_answer, pause_ms(100); platform->ops->query_progress(platform))
 QUANTITY(answer, await_result_of(step))
 QUANTITY(readable, poll_platform(0))
