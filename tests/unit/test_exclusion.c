@@ -30,7 +30,8 @@ static const char *explain(uint32_t pid)
 WORD(excluded)
 {
 	const struct nm_process *process = nm_tasks_process(tasks, U(0));
-	const double expected = script_value(step, "exclusion", step->word[1]);
+	const enum nm_exclusion expected =
+		(enum nm_exclusion)script_value(step, "exclusion", step->word[1]);
 	const char *text = explain(U(0));
 	assert_int_equal(process->eligibility, NM_ELIGIBILITY_DEFAULT);
 	if (process->exclusion != expected || !strstr(text, "excluded by default: ") ||

@@ -84,7 +84,7 @@ SCRIPT(a_second_thread_follows_its_memory,
        "home 4; thread 20 cpu0 node1; load 0.55 0.45 1 1; free = .f..",
        "count = 1; migrates = 1; moved 0 = 1; cpu_to 0 = 5")
 
-/* Siblings are worth a quarter of a core at least, and what is busy beyond the cores. */
+/* Each is worth 0.25 cores at least: its part of the load that exceeds the cores. */
 SCRIPT(siblings_are_worth_what_is_used,
        "capacity = 8; machine 2 4 2; load 1 1 1 1; set busy cpu0 = 1; capacity = 5",
        "set busy cpu2 = 1; capacity = 6; sibling_busy cpu3 = 1; sibling_busy cpu2 = 0")

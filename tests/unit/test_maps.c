@@ -52,13 +52,23 @@ static int judge_pieces(const char *maps, const char *numa_maps, const struct nm
 	return r;
 }
 
+static void check_pieces(const char *name, const char *maps, const char *numa_maps,
+			 const struct nm_maps_rules *by, size_t size, const char *expected)
+{
+	char found[512];
+	int r = judge_pieces(maps, numa_maps, by, size, found, sizeof(found));
+	if (r < 0 || strcmp(found, expected) != 0)
+		fail_msg("%s, in pieces of %zu: %d, \"%s\" instead of \"%s\"", name, size, r, found,
+			 expected);
+}
+
 /* ---- one mapping ---- */
 
 TEST(each_rule_refuses_its_memory)
 {
 	static const struct {
 		const char *mode, *words, *expected;
-	} cases[] = {
+	} rows[] = {
 		{"rw-p 0 00:00 0", "default " FOUR, "moves"},
 		{"rw-p 0 00:00 0", "local " FOUR, "moves"},
 		{"rw-p 0 00:00 0", "default heap " FOUR, "moves"},
@@ -82,15 +92,14 @@ TEST(each_rule_refuses_its_memory)
 		 "moves"},
 	};
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		char maps[128], numa_maps[128], expected[64], found[64];
-		snprintf(maps, sizeof(maps), "1000-2000 %s\n", cases[i].mode);
-		snprintf(numa_maps, sizeof(numa_maps), "1000 %s\n", cases[i].words);
-		snprintf(expected, sizeof(expected), "1000-2000 %s", cases[i].expected);
-		assert_int_equal(judge_pieces(maps, numa_maps, &(struct nm_maps_rules){0}, 4096,
-					      found, sizeof(found)),
-				 0);
-		assert_string_equal(found, expected);
+	EACH_ROW(row, rows)
+	{
+		char maps[128], numa_maps[128], expected[64];
+		snprintf(maps, sizeof(maps), "1000-2000 %s\n", row->mode);
+		snprintf(numa_maps, sizeof(numa_maps), "1000 %s\n", row->words);
+		snprintf(expected, sizeof(expected), "1000-2000 %s", row->expected);
+		check_pieces(row->words, maps, numa_maps, &(struct nm_maps_rules){0}, 4096,
+			     expected);
 	}
 }
 
@@ -110,10 +119,10 @@ TEST(each_rule_refuses_its_memory)
 TEST(mappings_beside_each_other)
 {
 	static const struct {
-		const char *what, *maps, *numa_maps;
+		const char *name, *maps, *numa_maps;
 		struct nm_maps_rules by;
 		const char *expected;
-	} cases[] = {
+	} rows[] = {
 		{"none", "", "", {0}, ""},
 		{"the rules", TWO_SORTS, {0}, "1000-2000 bound; 3000-4000 shared"},
 		{"bound memory is allowed",
@@ -169,15 +178,19 @@ TEST(mappings_beside_each_other)
 		 "1000-2000 bound; 3000-4000 moves"},
 	};
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++)
-		for (size_t size = 1; size < 4096; size = size < 100 ? size + 1 : size * 2) {
-			char found[512];
-			int r = judge_pieces(cases[i].maps, cases[i].numa_maps, &cases[i].by, size,
-					     found, sizeof(found));
-			if (r < 0 || strcmp(found, cases[i].expected) != 0)
-				fail_msg("%s, in pieces of %zu: %d, \"%s\" instead of \"%s\"",
-					 cases[i].what, size, r, found, cases[i].expected);
-		}
+	EACH_ROW(row, rows)
+	for (size_t size = 1; size < 4096; size = size < 100 ? size + 1 : size * 2)
+		check_pieces(row->name, row->maps, row->numa_maps, &row->by, size, row->expected);
+}
+
+static int add_line(struct nm_maps *maps, unsigned file, uint64_t number)
+{
+	char line[64];
+	int length = snprintf(line, sizeof(line),
+			      file ? "%" PRIx64 " default " FOUR "\n"
+				   : "%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n",
+			      number << 13, (number << 13) + 4096);
+	return nm_maps_add(maps, line, (size_t)length);
 }
 
 /* SECURITY: many-mappings */
@@ -187,12 +200,8 @@ TEST(many_mappings_are_refused)
 	int r = 0;
 
 	for (uint64_t i = 1; i <= NM_MAPPINGS_MOST + 1; i++) {
-		char line[64];
-		int length =
-			snprintf(line, sizeof(line), "%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n",
-				 i << 13, (i << 13) + 4096);
 		assert_int_equal(r, 0);
-		r = nm_maps_add(&maps, line, (size_t)length);
+		r = add_line(&maps, 0, i);
 	}
 	assert_int_equal(r, -EFBIG);
 	nm_maps_clear(&maps);
@@ -211,14 +220,8 @@ TEST(mappings_come_in_pieces)
 	bool more = true;
 
 	for (unsigned file = 0; file < 2; file++) {
-		for (uint64_t i = 1; i <= MAPPINGS; i++) {
-			char line[64];
-			int length = snprintf(line, sizeof(line),
-					      file ? "%" PRIx64 " default " FOUR "\n"
-						   : "%" PRIx64 "-%" PRIx64 " rw-p 0 00:00 0\n",
-					      i << 13, (i << 13) + 4096);
-			assert_int_equal(nm_maps_add(&maps, line, (size_t)length), 0);
-		}
+		for (uint64_t i = 1; i <= MAPPINGS; i++)
+			assert_int_equal(add_line(&maps, file, i), 0);
 		nm_maps_end_file(&maps);
 	}
 	for (; more; pieces++) {
@@ -256,12 +259,19 @@ TEST(noise_gives_ascending_mappings)
 
 /* ---- a real process ---- */
 
-/* The maps of this process match the assumed format of the kernel. */
-TEST(own_mappings_are_read)
+static struct nm_platform *open_platform(void)
 {
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	struct nm_platform *platform;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	return platform;
+}
+
+/* The maps of this process match the assumed format of the kernel. */
+TEST(own_mappings_are_read)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *platform = open_platform();
 	nm_autofree struct nm_mappings_piece *piece = calloc(1, sizeof(*piece));
 	nm_autofree char *heap = malloc(100000);
 	struct nm_mappings_order order = {.budget_ns = NM_NSEC_PER_MSEC, .begin = 1};
@@ -269,7 +279,6 @@ TEST(own_mappings_are_read)
 	bool has_heap = false, has_program = false;
 
 	memset(heap, 1, 100000);
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	if (access("/proc/self/numa_maps", R_OK) < 0) {
 		print_message("this kernel has no numa_maps: skipped\n");
 		skip();
@@ -298,9 +307,7 @@ TEST(own_mappings_are_read)
  * here. */
 TEST(own_pages_are_counted)
 {
-	const struct nm_platform_options options = {.root_path = "/",
-						    .worker_program = NM_WORKER_BUILT};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_platform_freep) struct nm_platform *platform = open_platform();
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {.result = -EAGAIN};
 	const struct nm_memory_query question = {
 		.kind = NM_MEMORY_QUERY_NUMA_MAPS, .pid = (uint32_t)getpid(), .start_ticks = 0};
@@ -308,7 +315,6 @@ TEST(own_pages_are_counted)
 	nm_autofree char *heap = malloc(4 << 20);
 
 	memset(heap, 1, 4 << 20);
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	if (access("/proc/self/numa_maps", R_OK) < 0 ||
 	    access("/sys/devices/system/node/node1", F_OK) == 0) {
 		print_message("no numa_maps, or more nodes than one: skipped\n");
