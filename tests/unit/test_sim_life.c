@@ -40,6 +40,7 @@ static double resident_mb(void)
 }
 
 QUANTITY(resident_mb, resident_mb())
+QUANTITY(users_ended, nm_sim_figures(sim).users_ended)
 
 /* One thread loads 25 % of the data; the others start after it and write the rest. */
 SCRIPT(test_phases_begin_together,
@@ -47,7 +48,7 @@ SCRIPT(test_phases_begin_together,
        "set touched 0 = 0.25; set team 2 = 2; begin 1; steps 1; threads = 1; resident_mb = 160",
        "until threads > 1 within 10000; keep begun = done 0; done 1 = begun; threads = 8",
        "resident_mb = 640; until done 0 >= 4.1 within 10000; keep done = done 7; steps 2",
-       "done 7 = done; finish; programs_ended = 1")
+       "done 7 = done; finish; programs_ended = 1; users_ended = 1")
 
 KNOB(idle_s, phase(step)->idle_s)
 QUANTITY(thread_s, nm_sim_figures(sim).thread_s)
@@ -56,12 +57,15 @@ SCRIPT(test_sleepers_use_little_time,
        "program stream 30; set giga = 0.05; set idle_s = 1; phases 20; begin 1; finish",
        "time_s in 15..40; keep all = time_s; thread_s < all*3")
 
+QUANTITY(computing_s, nm_sim_figures(sim).computing_s)
+
 #define ARRIVAL "until threads > 0 within 1000; time_s in 2..22.2; "
 
 /* Arrival times depend only on the seed, not on placement. */
 SCRIPT(test_users_arrive_at_random,
        "program ep 1; set start_s = 2; set spread_s = 20; begin 1; " ARRIVAL "keep first = time_s",
-       "begin 1; " ARRIVAL "time_s = first; begin 2; " ARRIVAL "time_s != first")
+       "begin 1; " ARRIVAL "time_s = first; begin 2; " ARRIVAL "time_s != first",
+       "finish; keep end = time_s; computing_s > 0; computing_s <= end-2")
 
 static unsigned count_strays(void)
 {
