@@ -77,7 +77,7 @@ SCRIPT(a_narrow_affinity_is_judged_by_its_cpus,
        "thread 10 cpu0 node1; load 0.5 0.5 1 1; free = f...",
        "allow 0 0-3,4,6; free_for_0 cpu4 = 0; allow 0 0-3,4-5; free_for_0 cpu4 = 1",
        "free_for_0 cpu5 = 0; allow 0 0-3,5; free_for_0 cpu4 = 0",
-       "load 0 1 1 1; free = i...; allow 0 0-4; free_for_0 cpu4 = 1")
+       "load 0 1 1 1; free = i...; free_for_0 cpu4 = 0; allow 0 0-4; free_for_0 cpu4 = 1")
 
 /* The second thread moves to its memory, beside the first one that changes its CPU there. */
 SCRIPT(a_second_thread_follows_its_memory,

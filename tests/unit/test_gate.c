@@ -44,6 +44,7 @@ QUANTITY(accepts, moves_pass_gate(take(), moves_of(step)->moves, moves_of(step)-
 /* surplus 0 node0 node1 0.25 3 = 10: of the thread, from and to, with margin and deviations */
 QUANTITY(surplus,
 	 nm_surplus_of(machine->topology, &take()->threads[U(0)], (int)N(1), (int)N(2), N(3), N(4)))
+KNOB(accesses, machine->accesses[U(0)]) /* of thread 0 */
 KNOB(samples, machine->sampled[U(0)].stats.access_samples)
 
 SCRIPT(gain_is_the_rise_as_a_share_of_all_accesses, "gain away = 0.4; gain both = -0.3")
@@ -57,8 +58,9 @@ SCRIPT(a_swap_counts_tickets_of_both_threads,
        "touch 1 node1 30; accepts both 0.05 0 = 1; touch 1 node1 35; accepts both 0.05 0 = 0")
 
 SCRIPT(unknown_accesses_justify_no_move,
-       "touch 0 node0 nan; touch 0 node1 nan; touch 0 node2 nan; touch 0 node3 nan",
-       "gain away = nan; accepts away 0 0 = 0; gain both = -1")
+       "set accesses node0 = nan; set accesses node1 = nan; set accesses node2 = nan",
+       "set accesses node3 = nan; set access_total 0 = nan; gain away = nan; accepts away 0 0 = 0; "
+       "gain both = -1")
 
 SCRIPT(surplus_is_the_gain_beyond_the_margin,
        "surplus 0 node0 node1 0 0 = 40; surplus 0 node0 node1 0.25 0 = 15",
