@@ -65,7 +65,7 @@ struct nm_page_rules {
 
 struct nm_pages {
 	unsigned nr_nodes;
-	uint16_t *is_substitute; /* by node: the node with CPUs that represents it */
+	uint16_t *replacement_node; /* by node: the node with CPUs that represents it */
 	size_t stride;
 	uint8_t *buckets;
 	uint64_t nr_homes;   /* buckets selected by the hash; NM_CHAIN - 1 more follow them */

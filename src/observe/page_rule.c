@@ -76,7 +76,7 @@ int nm_rule_target(const struct nm_pages *pages, struct nm_slot slot, uint32_t n
 		most = count > most ? count : most;
 	}
 	if (most <= pages->rules.needed[second] || total < pages->rules.min_accesses ||
-	    node == home || (home < pages->nr_nodes && node == pages->is_substitute[home]))
+	    node == home || (home < pages->nr_nodes && node == pages->replacement_node[home]))
 		return -1;
 	return (int)node;
 }

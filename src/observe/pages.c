@@ -49,9 +49,9 @@ void nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint6
 	nm_auto(nm_pages_freep) struct nm_pages *pages = nm_must(calloc(1, sizeof(*pages)));
 
 	pages->nr_nodes = nr_nodes;
-	pages->is_substitute = nm_must(calloc(nr_nodes, sizeof(*pages->is_substitute)));
+	pages->replacement_node = nm_must(calloc(nr_nodes, sizeof(*pages->replacement_node)));
 	for (unsigned k = 0; k < nr_nodes; k++)
-		pages->is_substitute[k] = (uint16_t)k;
+		pages->replacement_node[k] = (uint16_t)k;
 	memcpy(pages->key, key, sizeof(pages->key));
 	nm_pages_configure(pages, config);
 	NM_RESERVE(pages->owners, pages->owner_capacity, 0);
@@ -66,7 +66,7 @@ void nm_pages_free(struct nm_pages *pages)
 {
 	if (!pages)
 		return;
-	free(pages->is_substitute);
+	free(pages->replacement_node);
 	free(pages->buckets);
 	free(pages->owners);
 	free(pages->summing_homes);
@@ -76,7 +76,7 @@ void nm_pages_free(struct nm_pages *pages)
 
 void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus)
 {
-	pages->is_substitute[node] = (uint16_t)with_cpus;
+	pages->replacement_node[node] = (uint16_t)with_cpus;
 }
 
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config)

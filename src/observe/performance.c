@@ -115,7 +115,7 @@ static double locality_of(const struct nm_snapshot_input *input,
 }
 
 /* If threads wait for CPUs, their share of a CPU is equally important. */
-static double is_substitute(const struct nm_snapshot_input *input,
+static double substitute_of(const struct nm_snapshot_input *input,
 			    const struct nm_snap_thread *thread)
 {
 	double locality = locality_of(input, thread);
@@ -136,7 +136,7 @@ static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread
 {
 	const struct nm_config *config = input->config;
 	double performance =
-		by_locality ? is_substitute(input, thread) : performance_of(config, thread);
+		by_locality ? substitute_of(input, thread) : performance_of(config, thread);
 	bool enough = has_evidence(config, thread, by_latency);
 	thread->undersampled = thread->active && !enough;
 	thread->measured = has_run(config, thread) && isfinite(performance) && enough;

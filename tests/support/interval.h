@@ -186,8 +186,8 @@ static inline void machine_allow(struct machine *m, size_t i, const char *list)
 	hwloc_bitmap_list_sscanf(m->masks[i], list);
 }
 
-/* Makes node k a memory-only node whose nearest node is `is_substitute`. */
-static inline void machine_take_cpus(struct machine *m, unsigned k, unsigned is_substitute)
+/* Makes node k a memory-only node whose nearest node with CPUs is `nearest`. */
+static inline void machine_take_cpus(struct machine *m, unsigned k, unsigned nearest)
 {
 	for (unsigned cpu = 0; cpu < m->topology->nr_cpus; cpu++) {
 		if (m->topology->cpus[cpu].node != (int)k)
@@ -196,7 +196,7 @@ static inline void machine_take_cpus(struct machine *m, unsigned k, unsigned is_
 		hwloc_bitmap_clr(m->topology->usable, cpu);
 	}
 	hwloc_bitmap_zero(m->topology->nodes[k].cpus);
-	m->topology->nodes[k].nearest_with_cpus = (int)is_substitute;
+	m->topology->nodes[k].nearest_with_cpus = (int)nearest;
 }
 
 static inline struct nm_snapshot_input machine_input(const struct machine *m)
