@@ -97,9 +97,11 @@ static void print_source(FILE *out, struct nm_platform *platform,
 		bool access = word->unit == 0;
 		if (access != (selection->source != NM_MEMORY_NONE))
 			continue;
+		print_word(out, word, word->name);
+		if (word->unencoded)
+			continue;
 		int r = try_word(platform, selection, word);
 		const char *remedy = nm_problem_remedy(r);
-		print_word(out, word, word->name);
 		fprintf(out, "  %-12s type %u%s%s: ", "", word->type,
 			word->aux_leader ? ", after event 0x8203" : "",
 			word->precise ? ", precise" : "");

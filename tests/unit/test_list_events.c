@@ -101,6 +101,7 @@ SCRIPT(events_of_this_machine,
        "here ~ pmu: sampling.event is not set to a PMU with its terms; here ~ pebs: available",
        "here ~ opens on CPU 0; here ~ Permission denied: CAP_PERFMON missing",
        "here ~ libpfm4 does not encode it: event not found",
+       "here !~ event not found\n               type",
        "here ~ the first of these sources that counts; here ~ ibs: not available",
        "here ~ spe: not available: the kernel has no PMU arm_spe_0")
 
