@@ -64,18 +64,19 @@ unless_moved_anew() { # VARIABLE
 	pid=$started
 }
 
-# Waits until both have been moved. The kernel may move one to its memory first: then there is nothing to do.
+# Waits until both have been moved. The kernel may move one to its memory first: then there is nothing to do. Nothing
+# holds them afterwards, so that a later look may find one elsewhere.
 round() { # NAME
-	local attempt
+	local attempt both=no
 	start_families
 	for attempt in 1 2 3 4 5 6 7 8; do
-		wait_for 20 moved_or_home "$bearer" "$executor" && both_moved && break
+		wait_for 20 moved_or_home "$bearer" "$executor" && both_moved && both=yes && break
 		note "$1: attempt $attempt: not both"
 		((attempt == 8)) && break
 		unless_moved_anew bearer
 		unless_moved_anew executor
 	done
-	effect "$1: both are moved" both_moved
+	effect "$1: both are moved" [ "$both" = yes ]
 }
 
 restored() { # NAME
