@@ -9,21 +9,21 @@
 
 static enum nm_pace_class class_of(uint64_t bytes)
 {
-	return bytes > NM_SMALL_PAGE ? NM_PACE_HUGE : NM_PACE_SMALL;
+	return bytes > NM_BASE_BYTES ? NM_PACE_HUGE : NM_PACE_SMALL;
 }
 
 /* ---- rules ---- */
 
 static bool has_shape(const struct nm_page_step *step, const struct nm_mapping *mapping)
 {
-	if (step->bytes != mapping->page_bytes && (mapping->pool || step->bytes != NM_HUGE_PAGE))
+	if (step->bytes != mapping->page_bytes && (mapping->pool || step->bytes != NM_BLOCK_BYTES))
 		return false;
 	return step->address % step->bytes == 0;
 }
 
 static enum nm_unit_kind kind_of(const struct nm_mapping *mapping, uint64_t bytes)
 {
-	return mapping->pool ? NM_UNIT_POOL : bytes > NM_SMALL_PAGE ? NM_UNIT_BLOCK : NM_UNIT_BASE;
+	return mapping->pool ? NM_UNIT_POOL : bytes > NM_BASE_BYTES ? NM_UNIT_BLOCK : NM_UNIT_BASE;
 }
 
 /* ---- collecting ---- */
@@ -43,7 +43,7 @@ static bool add_unit(struct nm_mover *mover, const struct nm_page_unit *unit, in
 	if (i == NM_ROOMS_MOST)
 		return false;
 	order->rooms[i] = nm_mover_room(mover, to, (enum nm_unit_kind)unit->kind,
-					(uint64_t)unit->pages * NM_SMALL_PAGE);
+					(uint64_t)unit->pages * NM_BASE_BYTES);
 	if (i == order->nr_rooms)
 		order->nr_rooms++;
 	mover->job.places[order->count] = place;
@@ -69,7 +69,7 @@ static bool make_unit(struct nm_mover *mover, const struct nm_page_step *step,
 		return false;
 	}
 	*ret = (struct nm_page_unit){.address = step->address,
-				     .pages = (uint32_t)(step->bytes / NM_SMALL_PAGE),
+				     .pages = (uint32_t)(step->bytes / NM_BASE_BYTES),
 				     .kind = kind_of(mapping, step->bytes),
 				     .first = mapping->pool ? 0 : step->next};
 	return nm_maps_may_move(mapping->rule);
@@ -83,7 +83,7 @@ static void collect_steps(struct nm_mover *mover)
 	uint64_t bytes = batch->steps[batch->next].bytes, bytes_most = nm_pace_bytes(&mover->pace);
 	unsigned most = nm_pace_pages(&mover->pace, class_of(bytes), false);
 
-	if (bytes > NM_SMALL_PAGE && most > HUGE_MOST)
+	if (bytes > NM_BASE_BYTES && most > HUGE_MOST)
 		most = HUGE_MOST;
 	for (size_t i = batch->next; i < batch->count && order->count < most; i++) {
 		struct nm_page_step *step = &batch->steps[i];
@@ -117,17 +117,17 @@ static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run
 			 uint64_t most, uint64_t place)
 {
 	unsigned nr_nodes = mover->rules.nr_nodes;
-	uint64_t address = run->address + page * NM_SMALL_PAGE, left = run->pages - page;
-	const struct nm_mapping *mapping = nm_cache_find(mover->work.cache, address, NM_SMALL_PAGE);
+	uint64_t address = run->address + page * NM_BASE_BYTES, left = run->pages - page;
+	const struct nm_mapping *mapping = nm_cache_find(mover->work.cache, address, NM_BASE_BYTES);
 
 	if (!mapping)
 		return 1;
-	uint64_t count = (mapping->end - address) / NM_SMALL_PAGE;
+	uint64_t count = (mapping->end - address) / NM_BASE_BYTES;
 	count = count < left ? count : left;
 	if (run->was_on < 0 || (unsigned)run->was_on >= nr_nodes ||
 	    (unsigned)run->now_on >= nr_nodes || !nm_maps_may_move(mapping->rule))
 		return count;
-	uint64_t of_pool = mapping->page_bytes / NM_SMALL_PAGE;
+	uint64_t of_pool = mapping->page_bytes / NM_BASE_BYTES;
 	if (mapping->pool && (address % mapping->page_bytes != 0 || left < of_pool))
 		return count; /* they were other pages when they moved */
 	if (mapping->pool && other_pool(&mover->job.units, of_pool))
@@ -175,7 +175,7 @@ static void record(struct nm_page_batch *batch, const struct nm_base_pages *run)
 		batch->nr_base_pages > 0 ? &batch->base_pages[batch->nr_base_pages - 1] : NULL;
 
 	if (last && last->was_on == run->was_on && last->now_on == run->now_on &&
-	    last->address + (uint64_t)last->pages * NM_SMALL_PAGE == run->address) {
+	    last->address + (uint64_t)last->pages * NM_BASE_BYTES == run->address) {
 		last->pages += run->pages;
 		return;
 	}
@@ -201,7 +201,7 @@ static uint64_t record_runs(struct nm_mover *mover)
 		record(mover->work.batch, &pages_of_run);
 		pages += run->pages;
 	}
-	mover->counts.bytes += pages * NM_SMALL_PAGE;
+	mover->counts.bytes += pages * NM_BASE_BYTES;
 	return pages;
 }
 
@@ -265,14 +265,14 @@ static void use_rooms(struct nm_mover *mover)
 
 	for (unsigned i = 0; i < moved->nr_runs; i++)
 		nm_mover_use_room(mover, nm_node_index(&mover->rules, moved->runs[i].now_on),
-				  NM_UNIT_BASE, (uint64_t)moved->runs[i].pages * NM_SMALL_PAGE);
+				  NM_UNIT_BASE, (uint64_t)moved->runs[i].pages * NM_BASE_BYTES);
 	for (unsigned i = 0; i < moved->count; i++) {
 		const struct nm_page_unit *unit = &mover->job.units.units[i];
 		if (moved->outcomes[i].moved && !moved->outcomes[i].split &&
 		    unit->kind != NM_UNIT_BASE)
 			nm_mover_use_room(mover, nm_node_index(&mover->rules, unit->to),
 					  (enum nm_unit_kind)unit->kind,
-					  (uint64_t)unit->pages * NM_SMALL_PAGE);
+					  (uint64_t)unit->pages * NM_BASE_BYTES);
 	}
 }
 
@@ -309,7 +309,7 @@ int nm_units_end(struct nm_mover *mover, int r)
 	uint64_t bytes = moved->nr_tries > 0 ? moved->tried_bytes : 0;
 
 	for (unsigned i = 0; nm_batch_is_late(r) && i < order->count; i++)
-		bytes += (uint64_t)order->units[i].pages * NM_SMALL_PAGE;
+		bytes += (uint64_t)order->units[i].pages * NM_BASE_BYTES;
 	nm_batch_learn(mover, moved->tries, moved->nr_tries, bytes);
 	if (r < 0)
 		return r;

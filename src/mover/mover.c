@@ -228,7 +228,7 @@ static uint64_t bytes_left(const struct nm_page_batch *batch)
 		bytes += batch->steps[i].done ? 0 : batch->steps[i].bytes;
 	for (size_t i = 0; i < batch->nr_back; i++)
 		pages += batch->back[i].pages;
-	return pages > batch->next ? (pages - batch->next) * NM_SMALL_PAGE : bytes;
+	return pages > batch->next ? (pages - batch->next) * NM_BASE_BYTES : bytes;
 }
 
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)

@@ -10,9 +10,6 @@
 #include "platform/page_jobs.h"
 #include "platform/worker.h"
 
-#define NM_SMALL_PAGE 4096U
-#define NM_HUGE_PAGE ((uint64_t)2 << 20)
-
 /* The bytes of one node that may still be taken (struct nm_page_room). */
 struct nm_node_free {
 	uint64_t memory_ns, huge_ns, pool_ns; /* when they were read; 0: never */

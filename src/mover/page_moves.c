@@ -188,7 +188,7 @@ static void move(struct nm_page_stage *stage, const struct nm_page_stage_input *
 {
 	const struct nm_config *config = input->config;
 	uint64_t bytes = nm_mover_room_bytes(stage->mover, input->snapshot->time_ns);
-	struct nm_page_budget room = {.pages = (size_t)(bytes / NM_SMALL_PAGE), .bytes = bytes};
+	struct nm_page_budget room = {.pages = (size_t)(bytes / NM_BASE_BYTES), .bytes = bytes};
 
 	update_waiting(stage, input);
 	room.whole = (double)room.bytes + 1 >
@@ -219,7 +219,7 @@ static void roll_back(const struct nm_page_stage *stage, const struct nm_page_st
 	back.decision.undoes = one->decision.id;
 	for (size_t i = 0; i < one->nr_origins; i++) {
 		const struct nm_base_pages *run = &one->origins[i];
-		add_total(&back.decision, run->pages, run->pages * (uint64_t)NM_SMALL_PAGE,
+		add_total(&back.decision, run->pages, run->pages * (uint64_t)NM_BASE_BYTES,
 			  run->now_on, run->was_on);
 	}
 	if (nm_migration_roll_back(input->migrations, stage->mover, one, &back) == 0)

@@ -24,7 +24,7 @@ static uint64_t huge_free_of_zone(const char *counts)
 			break;
 		counts += length;
 		if (order >= HUGE_ORDER)
-			bytes += blocks * (NM_SMALL_PAGE << order);
+			bytes += blocks * (NM_BASE_BYTES << order);
 	}
 	return bytes;
 }

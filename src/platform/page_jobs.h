@@ -19,6 +19,7 @@
 #define NM_UNITS_MOST 4096U /* also the pages of one call */
 #define NM_PAGE_BYTES_MOST ((uint64_t)16 << 30)
 #define NM_BASE_BYTES 4096U /* of a base page; units and runs are counted in them */
+#define NM_BLOCK_BYTES ((uint64_t)2 << 20) /* of a huge page that is not of the pool */
 
 /* Returns whether the kernel may have pages of this size. Pure. */
 static inline bool nm_is_page_size(uint64_t bytes)

@@ -5,8 +5,6 @@
 
 #include "platform/page_jobs.h"
 
-#define BLOCK_BYTES ((uint64_t)2 << 20)
-
 /* ---- mappings ---- */
 
 static struct nm_mapping mapping_of(const struct nm_mapped *mapped,
@@ -49,11 +47,11 @@ static bool is_node(int64_t node)
 static bool is_unit(const struct nm_page_unit *unit)
 {
 	uint64_t bytes = (uint64_t)unit->pages * NM_BASE_BYTES;
-	uint64_t most = unit->kind == NM_UNIT_POOL ? NM_PAGE_BYTES_MOST : BLOCK_BYTES;
+	uint64_t most = unit->kind == NM_UNIT_POOL ? NM_PAGE_BYTES_MOST : NM_BLOCK_BYTES;
 	uint64_t align = unit->kind == NM_UNIT_BASE ? NM_BASE_BYTES : bytes;
 
 	if (bytes == 0 || bytes > most || unit->kind > NM_UNIT_POOL || unit->address > INT64_MAX ||
-	    (unit->kind == NM_UNIT_BLOCK && bytes != BLOCK_BYTES) || unit->address % align != 0)
+	    (unit->kind == NM_UNIT_BLOCK && bytes != NM_BLOCK_BYTES) || unit->address % align != 0)
 		return false;
 	if (unit->kind == NM_UNIT_POOL ? unit->first > 0 : unit->first >= unit->pages)
 		return false;

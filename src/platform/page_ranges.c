@@ -4,7 +4,6 @@
 
 #include "platform/page_jobs.h"
 
-#define BLOCK_BYTES ((uint64_t)2 << 20)
 #define BLOCK_PAGES 512U
 
 /* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
@@ -76,7 +75,7 @@ static unsigned end_of_block(const struct search *search, unsigned first, unsign
 {
 	unsigned end = first + 1;
 
-	while (!search->order->pool && end < count && search->piece[end] % BLOCK_BYTES != 0)
+	while (!search->order->pool && end < count && search->piece[end] % NM_BLOCK_BYTES != 0)
 		end++;
 	return end;
 }
@@ -91,7 +90,7 @@ static int search_piece(struct search *search, const struct nm_page_range *range
 	uint64_t end = at + (wanted > BLOCK_PAGES ? wanted : BLOCK_PAGES) * order->page_bytes;
 
 	if (!order->pool)
-		end -= end % BLOCK_BYTES;
+		end -= end % NM_BLOCK_BYTES;
 	for (; at < end && at < range->end && count < NM_UNITS_MOST; at += order->page_bytes)
 		search->piece[count++] = at;
 	int r = search->calls->where(search->calls->context, count, search->piece, search->on);
